@@ -1,0 +1,55 @@
+# `make` alone lists the targets.  Everything runs in .venv, which the first target to need it makes.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SAMPLE := streamdedup/sample/feed.jsonl
+
+.PHONY: help install run test lint format bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(READY) ## Create .venv with streamdedup and its tools (instant when nothing changed)
+
+# The stamp is written last, so that an interrupted installation is done again.
+$(READY): pyproject.toml constraints.txt
+	@python=""; \
+	for candidate in "$${PYTHON:-python3}" python3.13 python3.12 python3.11; do \
+		if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+			>/dev/null 2>&1; then python="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "error: streamdedup needs Python 3.11 or newer with the venv module." >&2; \
+		echo "Install it, or name it: make install PYTHON=/path/to/python3.11" >&2; \
+		exit 1; \
+	fi; \
+	echo "Installing into $(VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[test,lint,bench]'
+	@touch $@
+
+run: $(READY) ## Scan the bundled sample feed and show every verdict
+	@$(BIN)/streamdedup scan --pretty $(SAMPLE)
+
+test: lint ## Check style and types, then run every test
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## Check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy --strict streamdedup
+
+format: $(READY) ## Put the code into its standard form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) ## Measure speed and quality against other libraries
+	$(BIN)/python benchmarks/peers.py
+
+clean: ## Remove .venv, caches and build results
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,122 @@
+"""What comes in: an article, and the limits that keep hostile input out of the engine.
+
+Decoding from bytes lives here so that `scan` and any other source agree on what a good article
+is.  Nothing here knows about shingles, stores or brokers.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from streamdedup.config import InputConfig
+from streamdedup.errors import InputError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Article(msgspec.Struct, frozen=True, kw_only=True):
+    """One article.  `published` is event time in milliseconds since 1970, or None if unknown.
+
+    >>> Article(id="a1", text="The cat sat on the mat.").published is None
+    True
+    """
+
+    id: str
+    text: str
+    published: int | None = None
+
+
+def milliseconds(moment: datetime) -> int:
+    """Event time of a moment; one without a zone is taken as UTC.
+
+    >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1))
+    1000
+    """
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    delta = moment - EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000 + delta.microseconds // 1_000
+
+
+def rfc3339(event_ms: int) -> str:
+    """The inverse of `milliseconds`, as a UTC string.
+
+    >>> rfc3339(1_500)
+    '1970-01-01T00:00:01.500Z'
+    """
+    moment = EPOCH + timedelta(milliseconds=event_ms)
+    unit = "milliseconds" if event_ms % 1_000 else "seconds"
+    # isoformat, not strftime: the latter writes the year 999 with three digits.
+    return moment.replace(tzinfo=None).isoformat(timespec=unit) + "Z"
+
+
+class ArticleDecoder:
+    """Turns one JSON object (bytes) into an `Article`, or raises `InputError` saying why not."""
+
+    def __init__(self, config: InputConfig) -> None:
+        self._max_text_bytes = config.max_text_bytes
+        self._max_id_bytes = config.max_id_bytes
+        # A letter of two or four bytes takes three times as many when written as \u escapes.
+        self.max_line_bytes = 3 * config.max_text_bytes + 65_536
+        # A struct with the configured field names: msgspec then skips every other field unread.
+        shape = msgspec.defstruct(
+            "WireArticle",
+            [
+                ("id", str),
+                ("text", str),
+                ("published", str | None, None),
+            ],
+            rename={
+                "id": config.id_field,
+                "text": config.text_field,
+                "published": config.published_field,
+            },
+        )
+        self._decoder = msgspec.json.Decoder(shape)
+
+    def decode(self, line: bytes) -> Article:
+        """The article in `line`; every way it can be bad has its own `reason`."""
+        if len(line) > self.max_line_bytes:
+            raise InputError("too_large", f"{len(line):,} bytes is more than a line may take")
+        try:
+            wire: Any = self._decoder.decode(line)
+        except msgspec.ValidationError as error:
+            raise InputError("bad_field", str(error)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InputError("bad_json", str(error)) from None
+        except RecursionError:
+            raise InputError("too_deep", "the JSON is nested too deeply") from None
+        return self._checked(wire.id, wire.text, wire.published)
+
+    def _checked(self, id: str, text: str, published: str | None) -> Article:
+        id_bytes = len(id.encode("utf-8", "replace"))
+        if id_bytes == 0:
+            raise InputError("bad_id", "the id is empty")
+        if id_bytes > self._max_id_bytes:
+            raise InputError("bad_id", f"the id has {id_bytes:,} bytes, over {self._max_id_bytes}")
+        # Four bytes a character at most: encode only a text that could be over the limit.
+        if 4 * len(text) > self._max_text_bytes:
+            text_bytes = len(text.encode("utf-8", "replace"))
+            if text_bytes > self._max_text_bytes:
+                raise InputError(
+                    "too_large", f"the text has {text_bytes:,} bytes, over {self._max_text_bytes:,}"
+                )
+        event_ms = None
+        if published is not None:
+            event_ms = self._event_ms(published)
+        return Article(id=id, text=text, published=event_ms)
+
+    def _event_ms(self, published: str) -> int:
+        try:
+            moment = msgspec.convert(published, datetime)
+            event_ms = milliseconds(moment)
+            # Near the years 1 and 9999 a zone can push the moment off the calendar in UTC.
+            rfc3339(event_ms)
+        except (msgspec.ValidationError, OverflowError):
+            raise InputError(
+                "bad_published", f"not an RFC 3339 date and time: {published[:64]!r}"
+            ) from None
+        return event_ms

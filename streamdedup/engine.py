@@ -1,0 +1,332 @@
+"""The Deduplicator: scheme + store + policy.  Articles in, one verdict each out, deterministic.
+
+`decide` only reads, `apply` is one atomic write: whoever publishes verdicts commits them between
+the two.  There is no clock, no thread and no randomness here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamdedup.admission import Admission, admit, known_ids
+from streamdedup.candidates import choose, find_candidates
+from streamdedup.config import Config
+from streamdedup.identity import OWN_KINDS, all_keys, rekeyed
+from streamdedup.schemes.contract import Item, Keys, Payloads, Scheme
+from streamdedup.schemes.shingled import ShingledScheme
+from streamdedup.store.contract import Store
+from streamdedup.store.memory import MemoryStore
+from streamdedup.store.records import RecordBatch, Records, encode_record
+from streamdedup.store.rocks import RocksStore
+from streamdedup.verdict import Rejection, Verdict
+
+Measure = Literal["jaccard", "containment", "exact", "signature"]
+
+EXACT_RANK = np.int8(100)
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Everything that can be known of a batch without the index; safe to make ahead."""
+
+    items: Sequence[Item]
+    ids: list[bytes]
+    payloads: Payloads
+    keys: Keys
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Verdicts of a batch, and what `apply` will write; nothing has been written yet."""
+
+    outcomes: list[Verdict | Rejection]
+    batch: RecordBatch
+    first_number: int
+    candidates: int
+    cut_entries: int
+
+
+@dataclass(frozen=True)
+class EngineStats:
+    """Counts since the Deduplicator was opened."""
+
+    articles: int = 0
+    candidates: int = 0
+    cut_entries: int = 0
+
+
+@dataclass(frozen=True)
+class Matches:
+    """By candidate pair: how similar, by which measure (rank; below zero is no match), and where
+    the other article is.  `best` names by article its best pair, or -1."""
+
+    similarity: NDArray[np.float64]
+    rank: NDArray[np.int8]
+    source: NDArray[np.int64]
+    best: NDArray[np.int64]
+
+
+class Deduplicator:
+    """Tells for every article whether it is new.
+
+    >>> from streamdedup import Article
+    >>> with Deduplicator.open(None) as d:
+    ...     verdicts = d.process([Article(id="a", text="Short but quite exact words.")])
+    ...     again = d.process([Article(id="b", text="Short, but quite exact: words!")])
+    >>> verdicts[0].verdict, again[0].verdict, again[0].duplicate_of
+    ('unique', 'duplicate', 'a')
+    """
+
+    def __init__(self, scheme: Scheme, store: Store, config: Config) -> None:
+        self.scheme = scheme
+        self.store = store
+        self._index_revisions = config.match.index_revisions
+        self._window_ms = config.window.seconds * 1_000
+        needed = [1] * OWN_KINDS + [kind.needed for kind in scheme.kinds]
+        self._needed = np.array(needed, np.int64)
+        self._stats = EngineStats()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None,
+        config: Config | None = None,
+        *,
+        scheme: Scheme | None = None,
+    ) -> Self:
+        """Open a state directory, or with None an index in memory that goes with the process."""
+        config = config if config is not None else Config()
+        if scheme is None:
+            scheme = ShingledScheme(config.scheme, config.match)
+        if path is None:
+            memory = MemoryStore(bucket_entries=config.state.bucket_entries)
+            return cls(scheme, memory, config)
+        store = RocksStore(
+            Path(path),
+            config.state,
+            parameters=scheme.fingerprint,
+            max_keys=scheme.max_keys + OWN_KINDS,
+            window_ms=config.window.seconds * 1_000,
+            rekey=lambda records: rekeyed(scheme, records),
+        )
+        return cls(scheme, store, config)
+
+    def process(self, items: Sequence[Item]) -> list[Verdict | Rejection]:
+        """Judge a batch and remember it: `sketch`, `decide`, `apply`."""
+        decision = self.decide(self.sketch(items))
+        self.apply(decision)
+        return decision.outcomes
+
+    def sketch(self, items: Sequence[Item]) -> Sketch:
+        """The pure part: payloads and keys."""
+        payloads = self.scheme.payloads(items)
+        ids = [item.id.encode("utf-8", "replace") for item in items]
+        return Sketch(items, ids, payloads, all_keys(ids, payloads, self.scheme.keys(payloads)))
+
+    def decide(self, sketch: Sketch) -> Decision:
+        """Probe, verify, choose.  Reads only."""
+        keys, store = sketch.keys, self.store
+        hits = store.probe(keys.values)
+        admission = admit(
+            sketch.items,
+            sketch.ids,
+            sketch.payloads,
+            known_ids(sketch.ids, keys, hits, store),
+            watermark_ms=store.watermark_ms,
+            window_ms=self._window_ms,
+            index_revisions=self._index_revisions,
+        )
+        article, number, cut = find_candidates(
+            keys.values,
+            keys.kinds,
+            keys.starts,
+            hits.numbers,
+            hits.starts,
+            admission.judged,
+            admission.enters,
+            store.next_number,
+            self._needed,
+            store.bucket_entries,
+        )
+        entering = np.flatnonzero(admission.enters)
+        records, matches = self._verify(sketch, admission, entering, article, number)
+        outcomes, stories = self._outcomes(sketch, admission, records, matches)
+        batch = _record_batch(sketch, admission, entering, stories)
+        return Decision(outcomes, batch, store.next_number, len(article), cut)
+
+    def apply(self, decision: Decision) -> None:
+        """Write what was decided; a decision can be applied once, on the state it was made on."""
+        if decision.first_number != self.store.next_number:
+            raise ValueError("the index has changed since this decision was made")
+        self.store.append(decision.batch)
+        self._stats = replace(
+            self._stats,
+            articles=self._stats.articles + len(decision.outcomes),
+            candidates=self._stats.candidates + decision.candidates,
+            cut_entries=self._stats.cut_entries + decision.cut_entries,
+        )
+
+    def stats(self) -> EngineStats:
+        """What happened since opening."""
+        return self._stats
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- the steps of `decide` ---------------------------------------------------------------
+
+    def _verify(
+        self,
+        sketch: Sketch,
+        admission: Admission,
+        entering: NDArray[np.int64],
+        article: NDArray[np.int64],
+        number: NDArray[np.int64],
+    ) -> tuple[Records, Matches]:
+        """Compare each article with its candidates that are still inside the window."""
+        in_batch = number >= self.store.next_number
+        stored = ~in_batch
+        wanted, place = np.unique(number[stored], return_inverse=True)
+        records = self.store.fetch(wanted)
+        source = np.empty(len(number), np.int64)
+        source[stored] = place.reshape(-1)
+        source[in_batch] = entering[number[in_batch] - self.store.next_number]
+
+        similarity = np.zeros(len(number), np.float64)
+        rank = np.full(len(number), -1, np.int8)
+        own = sketch.payloads
+        for side, payloads, events_ms in (
+            (stored, records.payloads, records.events_ms),
+            (in_batch, own, admission.events_ms),
+        ):
+            if not side.any():
+                continue
+            left, right = article[side], source[side]
+            found = self.scheme.compare(own, left, payloads, right)
+            exact = own.digests[left] == payloads.digests[right]
+            expired = events_ms[right] < admission.oldest_ms[left]
+            similarity[side] = np.where(exact, 1.0, found.values)
+            rank[side] = np.where(expired, -1, np.where(exact, EXACT_RANK, found.measures))
+        best = choose(len(sketch.items), article, number, similarity, rank)
+        source[in_batch] = -1 - source[in_batch]  # below zero: an article of this batch
+        return records, Matches(similarity, rank, source, best)
+
+    def _outcomes(
+        self, sketch: Sketch, admission: Admission, records: Records, matches: Matches
+    ) -> tuple[list[Verdict | Rejection], list[bytes]]:
+        """The verdicts in order, and the story of each article."""
+        outcomes: list[Verdict | Rejection] = []
+        stories: list[bytes] = []
+        best = matches.best.tolist()
+        judged = admission.judged.tolist()
+        for article, item in enumerate(sketch.items):
+            pair = best[article]
+            if pair >= 0:
+                source = int(matches.source[pair])
+                if source < 0:
+                    story, matched = stories[-1 - source], sketch.ids[-1 - source]
+                else:
+                    story, matched = records.story(source), records.id(source)
+                outcome: Verdict | Rejection = self._duplicate(
+                    item, story, matched, matches, pair, bool(admission.revises[article])
+                )
+            elif judged[article]:
+                story = sketch.ids[article]
+                outcome = Verdict(
+                    id=item.id,
+                    verdict="unique",
+                    story=item.id,
+                    reason="revision" if admission.revises[article] else "new",
+                    published=item.published,
+                )
+            elif article in admission.redelivered:
+                earlier = admission.redelivered[article]
+                story = stories[earlier.batch] if earlier.batch >= 0 else earlier.story
+                outcome = _redelivery(item, story)
+            else:
+                story = b""
+                outcome = Rejection(id=item.id, reason="empty", detail="the text has no word in it")
+            stories.append(story)
+            outcomes.append(outcome)
+        return outcomes, stories
+
+    def _duplicate(
+        self,
+        item: Item,
+        story: bytes,
+        matched: bytes,
+        matches: Matches,
+        pair: int,
+        revises: bool,
+    ) -> Verdict:
+        exact = matches.rank[pair] == EXACT_RANK
+        measure = "exact" if exact else self.scheme.measures[matches.rank[pair]]
+        return Verdict(
+            id=item.id,
+            verdict="duplicate",
+            story=story.decode(),
+            duplicate_of=matched.decode(),
+            similarity=float(matches.similarity[pair]),
+            measure=cast("Measure", measure),
+            reason="revision" if revises else "exact" if exact else "near",
+            published=item.published,
+        )
+
+
+def _redelivery(item: Item, story: bytes) -> Verdict:
+    return Verdict(
+        id=item.id,
+        verdict="duplicate",
+        story=story.decode(),
+        duplicate_of=item.id,
+        similarity=1.0,
+        measure="exact",
+        reason="redelivery",
+        published=item.published,
+    )
+
+
+def _record_batch(
+    sketch: Sketch,
+    admission: Admission,
+    entering: NDArray[np.int64],
+    stories: list[bytes],
+) -> RecordBatch:
+    """The records of the articles that enter, and their keys."""
+    payloads, keys = sketch.payloads, sketch.keys
+    data = payloads.data.tobytes()
+    starts, ends = payloads.starts.tolist(), payloads.ends.tolist()
+    events_ms = admission.events_ms.tolist()
+    digests = payloads.digests.tolist()
+    records = []
+    for article in entering.tolist():
+        own, story = sketch.ids[article], stories[article]
+        root = b"" if story == own else story
+        payload = data[starts[article] : ends[article]]
+        records.append(encode_record(events_ms[article], digests[article], own, root, payload))
+    if len(entering) == len(sketch.items):
+        return RecordBatch(records, admission.events_ms, keys.values, keys.starts)
+    lengths = np.diff(keys.starts)
+    key_starts = np.zeros(len(entering) + 1, np.int64)
+    np.cumsum(lengths[entering], out=key_starts[1:])
+    kept = np.repeat(admission.enters, lengths)
+    return RecordBatch(records, admission.events_ms[entering], keys.values[kept], key_starts)

@@ -1,0 +1,1 @@
+"""From shingle sets to bucket keys: min-hash, bands, crop keys, and the mathematics behind them."""

@@ -1,0 +1,54 @@
+"""What a store is, and the two values that cross its border: hits and records.
+
+A store knows keys, numbers and bytes; it does not know what an article is or when two match.
+Numbers are given in order of arrival and never again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamdedup.store.records import RecordBatch, Records
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Bucket contents: numbers under key k are `numbers[starts[k]:starts[k + 1]]`, newest first."""
+
+    numbers: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+
+class Store(Protocol):
+    """Buckets and records.  `probe` and `fetch` only read; `append` is one atomic write."""
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next appended record gets."""
+
+    @property
+    def watermark_ms(self) -> int:
+        """The latest event time appended so far."""
+
+    @property
+    def bucket_entries(self) -> int:
+        """How many of its newest entries a bucket keeps."""
+
+    def probe(self, keys: NDArray[np.uint64]) -> Hits:
+        """What lies in the bucket of each key, newest first, at most `bucket_entries`."""
+
+    def fetch(self, numbers: NDArray[np.int64]) -> Records:
+        """The records of these numbers (each was returned by `probe` since the last append)."""
+
+    def append(self, batch: RecordBatch) -> None:
+        """Add records under the next numbers, and their keys to the buckets, all or nothing.
+
+        An error means nothing was added: the same batch may be appended again.
+        """
+
+    def close(self) -> None:
+        """Let go of everything; safe to call twice."""

@@ -1,0 +1,187 @@
+"""The one owner of a RocksDB directory: its column families, its options, its errors.
+
+RocksDB reports trouble as text; it is read here and nowhere else, and becomes an error that names
+the directory and the remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import rocksdict
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    DBRecoveryMode,
+    Options,
+    Rdict,
+    WriteBatch,
+)
+
+from streamdedup.errors import StateCorrupt, StateDiskError, StateError, StateLocked
+
+META, RECORDS, PAGES, FILTERS = "default", "records", "pages", "filters"
+_MIB = 1 << 20
+
+
+class Database:
+    """RocksDB in raw mode: bytes in, bytes out, never a pickle."""
+
+    def __init__(self, path: Path, *, cache_mib: int = 64, read_only: bool = False) -> None:
+        self.path = path
+        if read_only and not (path / "CURRENT").is_file():
+            raise StateError(f"{path} is not a state directory")
+        # Block cache and memtables share one budget of memory.
+        cache = Cache(cache_mib * _MIB)
+        families = {
+            RECORDS: _options(cache, write_buffer_mib=32),
+            PAGES: _options(cache, write_buffer_mib=32),
+            FILTERS: _options(cache, write_buffer_mib=4),
+        }
+        with self.errors():
+            if not read_only:
+                path.mkdir(parents=True, exist_ok=True)
+            access = AccessType.read_only(False) if read_only else AccessType.read_write()
+            self._db: Rdict | None = Rdict(
+                str(path),
+                options=_options(cache, write_buffer_mib=4),
+                column_families=families,
+                access_type=access,
+            )
+            self._families = {name: self._db.get_column_family(name) for name in families}
+            self._families[META] = self._db
+            self._handles = {name: self._db.get_column_family_handle(name) for name in families}
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn RocksDB's words into ours."""
+        try:
+            yield
+        except rocksdict.DbClosedError:
+            raise
+        except OSError as error:
+            raise StateDiskError(f"state directory {self.path}: {error.strerror}") from None
+        except Exception as error:
+            # rocksdict raises bare Exception; anything else is a bug and keeps its traceback.
+            if type(error) is not Exception:
+                raise
+            self._translate(str(error))
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """One value, or None."""
+        with self.errors():
+            value: bytes | None = self._families[family].get(key)
+        return value
+
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Many values in one call that lets other threads run."""
+        if not keys:
+            return []
+        with self.errors():
+            return cast(list[bytes | None], self._families[family].get(cast(list[Any], keys)))
+
+    def scan(self, family: str, first: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values in order from `first` on."""
+        with self.errors():
+            iterator = self._families[family].iter()
+            iterator.seek(first)
+            while iterator.valid():
+                yield iterator.key(), iterator.value()
+                iterator.next()
+            # An iterator that meets a bad block just ends; its status tells.
+            iterator.status()
+
+    def batch(self) -> Batch:
+        """A new write batch."""
+        return Batch(self._handles)
+
+    def write(self, batch: Batch) -> None:
+        """All of the batch or nothing of it."""
+        if self._db is None:
+            raise StateError(f"state directory {self.path} is closed")
+        with self.errors():
+            self._db.write(batch.raw)
+
+    def compact(self, family: str, first: bytes, last: bytes) -> None:
+        """Give back the space of what was deleted between the two keys."""
+        with self.errors():
+            self._families[family].compact_range(first, last)
+
+    def property(self, family: str, name: str) -> int:
+        """A number that RocksDB knows of itself."""
+        value: int | None = self._families[family].property_int_value(name)
+        return value or 0
+
+    def close(self) -> None:
+        """Release the lock: every handle must go before the database does."""
+        if self._db is None:
+            return
+        self._handles.clear()
+        self._families.clear()
+        database, self._db = self._db, None
+        database.close()
+
+    def damaged(self, what: str) -> StateCorrupt:
+        """The error that says what is wrong with the bytes, and what to do."""
+        return StateCorrupt(
+            f"state directory {self.path} is damaged: {what}; "
+            "move it away and build the index again from the articles, or restore a backup"
+        )
+
+    def _translate(self, text: str) -> NoReturn:
+        low = text.lower()
+        if "lock" in low and ("hold by" in low or "unavailable" in low or "held" in low):
+            raise StateLocked(
+                f"state directory {self.path} is in use by another process; "
+                "stop that process or choose another directory"
+            ) from None
+        if "no space" in low or "read-only file system" in low or "permission denied" in low:
+            raise StateDiskError(f"state directory {self.path}: {text}") from None
+        if "io error" in low and "no such file" not in low:
+            raise StateDiskError(f"state directory {self.path}: {text}") from None
+        raise self.damaged(text) from None
+
+
+class Batch:
+    """Writes that happen together."""
+
+    def __init__(self, handles: dict[str, rocksdict.ColumnFamily]) -> None:
+        self.raw = WriteBatch(raw_mode=True)
+        self._handles = handles
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        """Set a value."""
+        self.raw.put(key, value, self._handles.get(family))
+
+    def delete_range(self, family: str, first: bytes, end: bytes) -> None:
+        """Delete from `first` up to but not including `end`."""
+        self.raw.delete_range(first, end, self._handles.get(family))
+
+
+def _options(cache: Cache, *, write_buffer_mib: int) -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    options.set_compression_type(DBCompressionType.none())  # hashes do not compress
+    options.set_write_buffer_size(write_buffer_mib * _MIB)
+    options.set_max_write_buffer_number(3)
+    options.set_target_file_size_base(32 * _MIB)
+    options.set_max_bytes_for_level_base(256 * _MIB)
+    options.set_max_background_jobs(2)
+    options.set_max_total_wal_size(128 * _MIB)
+    options.set_paranoid_checks(True)
+    options.set_keep_log_file_num(4)
+    options.set_max_log_file_size(4 * _MIB)
+    # A torn last write is a crash; a bad checksum before it is damage and must be said.
+    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
+    table = BlockBasedOptions()
+    table.set_block_cache(cache)
+    table.set_block_size(4096)
+    table.set_format_version(5)
+    options.set_block_based_table_factory(table)
+    return options

@@ -1,0 +1,129 @@
+"""The head: the newest articles' keys in an open-addressing table in memory.
+
+It holds a fixed count of articles, so that where one head ends and the next begins is a function
+of the article number alone.  A full head becomes a segment and stays readable meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamdedup.compiled import compiled
+from streamdedup.store.contract import Hits
+
+
+class Head:
+    """Keys of the articles from number `base` on, at most `articles` of them."""
+
+    def __init__(self, *, base: int, articles: int, max_keys: int) -> None:
+        entries = articles * max_keys
+        slots = 1 << (entries + entries // 3).bit_length()
+        self.base = base
+        self.articles = articles
+        self.count = 0
+        self.max_event_ms = 0
+        self.entries = 0
+        # Slot: key, then number of its newest entry plus one (0 = free slot).
+        self._slots = np.zeros((slots, 2), np.uint64)
+        # Entry: the article (counted from base), and the entry before it under the same key.
+        self._article = np.empty(entries, np.uint32)
+        self._before = np.empty(entries, np.uint32)
+        self._key = np.empty(entries, np.uint64)
+        self.records: list[bytes] = []
+
+    @property
+    def room(self) -> int:
+        """How many more articles fit."""
+        return self.articles - self.count
+
+    def insert(
+        self,
+        records: Sequence[bytes],
+        events_ms: NDArray[np.int64],
+        keys: NDArray[np.uint64],
+        key_starts: NDArray[np.int64],
+    ) -> None:
+        """Add articles; the caller has made sure that they fit."""
+        if not records:
+            return
+        self.entries = _insert(
+            self._slots,
+            self._article,
+            self._before,
+            self._key,
+            self.entries,
+            self.count,
+            keys,
+            key_starts,
+        )
+        newest_ms = int(events_ms.max())
+        self.max_event_ms = max(self.max_event_ms, newest_ms) if self.count else newest_ms
+        self.count += len(records)
+        self.records.extend(records)
+
+    def probe(self, keys: NDArray[np.uint64], most: int) -> Hits:
+        """The newest entries under every key."""
+        return Hits(*_probe(self._slots, self._article, self._before, keys, self.base, most))
+
+    def keys_and_articles(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+        """All keys in order of arrival, and by key its article counted from base."""
+        return self._key[: self.entries], self._article[: self.entries]
+
+
+@compiled
+def _insert(
+    slots: NDArray[np.uint64],
+    article: NDArray[np.uint32],
+    before: NDArray[np.uint32],
+    key_of: NDArray[np.uint64],
+    entries: int,
+    first_article: int,
+    keys: NDArray[np.uint64],
+    key_starts: NDArray[np.int64],
+) -> int:
+    last = np.uint64(len(slots) - 1)
+    for index in range(len(key_starts) - 1):
+        for at in range(key_starts[index], key_starts[index + 1]):
+            key = keys[at]
+            slot = key & last
+            while slots[slot, 1] != 0 and slots[slot, 0] != key:
+                slot = (slot + np.uint64(1)) & last
+            slots[slot, 0] = key
+            article[entries] = first_article + index
+            before[entries] = slots[slot, 1]
+            key_of[entries] = key
+            entries += 1
+            slots[slot, 1] = entries
+    return entries
+
+
+@compiled
+def _probe(
+    slots: NDArray[np.uint64],
+    article: NDArray[np.uint32],
+    before: NDArray[np.uint32],
+    keys: NDArray[np.uint64],
+    base: int,
+    most: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    last = np.uint64(len(slots) - 1)
+    numbers = np.empty(len(keys) * most, np.int64)
+    starts = np.zeros(len(keys) + 1, np.int64)
+    used = 0
+    for at in range(len(keys)):
+        key = keys[at]
+        slot = key & last
+        while slots[slot, 1] != 0 and slots[slot, 0] != key:
+            slot = (slot + np.uint64(1)) & last
+        entry = np.int64(slots[slot, 1])
+        taken = 0
+        while entry != 0 and taken < most:
+            numbers[used] = base + np.int64(article[entry - 1])
+            entry = np.int64(before[entry - 1])
+            used += 1
+            taken += 1
+        starts[at + 1] = used
+    return numbers[:used].copy(), starts

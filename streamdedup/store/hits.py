@@ -1,0 +1,35 @@
+"""Putting bucket contents from several places together, newest first, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamdedup.compiled import compiled
+
+
+@compiled
+def newer_then_older(
+    newer: NDArray[np.int64],
+    newer_starts: NDArray[np.int64],
+    older: NDArray[np.int64],
+    older_starts: NDArray[np.int64],
+    most: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Key by key the newer hits, then the older ones, at most `most` in all."""
+    keys = len(newer_starts) - 1
+    numbers = np.empty(len(newer) + len(older), np.int64)
+    starts = np.zeros(keys + 1, np.int64)
+    used = 0
+    for key in range(keys):
+        first = used
+        for at in range(newer_starts[key], newer_starts[key + 1]):
+            if used - first < most:
+                numbers[used] = newer[at]
+                used += 1
+        for at in range(older_starts[key], older_starts[key + 1]):
+            if used - first < most:
+                numbers[used] = older[at]
+                used += 1
+        starts[key + 1] = used
+    return numbers[:used], starts

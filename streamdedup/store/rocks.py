@@ -1,0 +1,199 @@
+"""The store that lasts: a head in memory, segments and records in RocksDB.
+
+Records are the truth, segments are derived from them: after a crash the head is made again from
+the records behind the last segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamdedup.config import StateConfig
+from streamdedup.errors import StateCorrupt
+from streamdedup.store.contract import Hits
+from streamdedup.store.database import RECORDS, Database
+from streamdedup.store.head import Head
+from streamdedup.store.index import Index, newest_of
+from streamdedup.store.manifest import Position, check_identity, put_position, read_position
+from streamdedup.store.records import RecordBatch, Records, record_key, record_number
+from streamdedup.store.segments import Geometry
+
+Rekey = Callable[[Records], tuple[NDArray[np.uint64], NDArray[np.int64]]]
+
+_PAGE_ENTRIES = 512
+_RELOAD = 4_096
+
+
+class RocksStore:
+    """Buckets and records in a state directory that one process owns."""
+
+    def __init__(
+        self,
+        path: Path,
+        config: StateConfig,
+        *,
+        parameters: Mapping[str, str],
+        max_keys: int,
+        window_ms: int,
+        rekey: Rekey,
+    ) -> None:
+        self.bucket_entries = config.bucket_entries
+        self._head_articles = config.head_articles
+        self._max_keys = max_keys
+        self._window_ms = window_ms
+        self._db = Database(path, cache_mib=config.cache_mib)
+        try:
+            check_identity(self._db, {**parameters, **_layout(config, max_keys)})
+            self._position = read_position(self._db)
+            self._index = Index(
+                self._db,
+                _geometry(config, max_keys),
+                head_articles=config.head_articles,
+                filter_bits=config.filter_bits,
+                window_ms=window_ms,
+            )
+            self._head = self._new_head(self._index.end)
+            self._reload(rekey)
+        except BaseException:
+            self._db.close()
+            raise
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next record gets."""
+        return self._position.next_number
+
+    @property
+    def watermark_ms(self) -> int:
+        """The latest event time so far."""
+        return self._position.watermark_ms
+
+    @property
+    def segments(self) -> int:
+        """How many segments are live."""
+        return self._index.segments
+
+    def probe(self, keys: NDArray[np.uint64]) -> Hits:
+        """Head, then heads being frozen and segments: newest first."""
+        newest = self._head.probe(keys, self.bucket_entries)
+        return newest_of(newest, self._index.probe(keys), self.bucket_entries)
+
+    def fetch(self, numbers: NDArray[np.int64]) -> Records:
+        """From memory if they are recent, from RocksDB if not."""
+        wanted = numbers.tolist()
+        heads = [self._head, *self._index.heads]
+        in_memory = heads[-1].base
+        stored = iter(
+            self._db.get_many(
+                RECORDS, [record_key(number) for number in wanted if number < in_memory]
+            )
+        )
+        encoded: list[bytes] = []
+        for number in wanted:
+            if number < in_memory:
+                record = next(stored)
+            else:
+                head = next(head for head in heads if number >= head.base)
+                record = head.records[number - head.base]
+            if record is None:
+                raise self._damaged(f"record {number} is missing")
+            encoded.append(record)
+        return Records(encoded)
+
+    def append(self, batch: RecordBatch) -> None:
+        """Upkeep, then one atomic write, then memory.
+
+        In this order an error means that nothing was added: upkeep may fail before the write but
+        changes no answer, and what follows the write cannot fail.  The same batch may come again.
+        """
+        count = len(batch.records)
+        if count == 0:
+            return
+        self._upkeep(count)
+        position = Position(
+            next_number=self.next_number + count,
+            watermark_ms=max(self.watermark_ms, int(batch.events_ms.max())),
+        )
+        write = self._db.batch()
+        for number, record in enumerate(batch.records, self.next_number):
+            write.put(RECORDS, record_key(number), record)
+        put_position(write, position)
+        self._db.write(write)
+        self._position = position
+        self._insert(batch)
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        self._db.close()
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _new_head(self, base: int) -> Head:
+        return Head(base=base, articles=self._head_articles, max_keys=self._max_keys)
+
+    def _upkeep(self, articles: int) -> None:
+        self._index.work(articles)
+        if self._window_ms:
+            self._index.expire(self.watermark_ms - self._window_ms)
+
+    def _insert(self, batch: RecordBatch) -> None:
+        """Into the head, in memory; whenever it is full a new one begins."""
+        first = 0
+        while first < len(batch.records):
+            last = min(len(batch.records), first + self._head.room)
+            self._head.insert(
+                batch.records[first:last],
+                batch.events_ms[first:last],
+                batch.keys,
+                batch.key_starts[first : last + 1],
+            )
+            if self._head.room == 0:
+                full = self._head
+                self._index.add(full)
+                self._head = self._new_head(full.base + full.count)
+            first = last
+
+    def _reload(self, rekey: Rekey) -> None:
+        """Make the head again from the records behind the last segment."""
+        number = self._head.base
+        # The scan is closed at once: RocksDB keeps its lock as long as an iterator lives.
+        with closing(self._db.scan(RECORDS, record_key(number))) as stored:
+            while chunk := list(islice(stored, _RELOAD)):
+                for key, _ in chunk:
+                    if record_number(key) != number:
+                        raise self._damaged(f"record {number} is missing")
+                    number += 1
+                records = Records([value for _, value in chunk])
+                keys, key_starts = rekey(records)
+                self._insert(RecordBatch(records.encoded, records.events_ms, keys, key_starts))
+                self._index.work(len(chunk))
+        if number != self.next_number:
+            raise self._damaged(f"records end at {number}, not at {self.next_number}")
+
+    def _damaged(self, what: str) -> StateCorrupt:
+        return self._db.damaged(what)
+
+
+def _geometry(config: StateConfig, max_keys: int) -> Geometry:
+    pages = max(2, config.head_articles * max_keys // _PAGE_ENTRIES)
+    return Geometry(
+        page_bits=pages.bit_length() - 1,
+        fan_bits=config.fan_in.bit_length() - 1,
+        bucket_entries=config.bucket_entries,
+    )
+
+
+def _layout(config: StateConfig, max_keys: int) -> dict[str, str]:
+    return {
+        "state.head_articles": str(config.head_articles),
+        "state.fan_in": str(config.fan_in),
+        "state.filter_bits": str(config.filter_bits),
+        "state.bucket_entries": str(config.bucket_entries),
+        "state.max_keys": str(max_keys),
+    }

@@ -1,0 +1,79 @@
+"""What goes out: one verdict an article, or a rejection that says why there is none.
+
+Both are plain values without processing time, so that the same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from streamdedup.article import rfc3339
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where on Kafka the article came from."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an article is new.  The last match fields are None for a unique article."""
+
+    id: str
+    verdict: Literal["unique", "duplicate"]
+    story: str
+    duplicate_of: str | None = None
+    similarity: float | None = None
+    measure: Literal["jaccard", "containment", "exact", "signature"] | None = None
+    reason: Literal["new", "near", "exact", "redelivery", "revision"] = "new"
+    published: int | None = None
+    source: Source | None = None
+
+
+class Rejection(msgspec.Struct, frozen=True, kw_only=True):
+    """An article that cannot be judged, such as one without a single word."""
+
+    id: str
+    reason: str
+    detail: str
+
+
+class _WireVerdict(msgspec.Struct, frozen=True):
+    id: str
+    verdict: str
+    story: str
+    duplicate_of: str | None
+    similarity: float | None
+    measure: str | None
+    reason: str
+    published: str | None
+    source: Source | None
+
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def encode_verdict(verdict: Verdict) -> bytes:
+    """The verdict as one JSON object, all keys present, without a line end.
+
+    >>> encode_verdict(Verdict(id="a", verdict="unique", story="a"))[:40]
+    b'{"id":"a","verdict":"unique","story":"a"'
+    """
+    published = None if verdict.published is None else rfc3339(verdict.published)
+    return _ENCODER.encode(
+        _WireVerdict(
+            verdict.id,
+            verdict.verdict,
+            verdict.story,
+            verdict.duplicate_of,
+            verdict.similarity,
+            verdict.measure,
+            verdict.reason,
+            published,
+            verdict.source,
+        )
+    )

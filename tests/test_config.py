@@ -1,0 +1,99 @@
+"""The settings: layers, checks, and the example file that documents them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+
+from streamdedup.config import Config, config_tree, load_config
+from streamdedup.errors import ConfigError
+
+EXAMPLE = ROOT / "config" / "streamdedup.toml"
+
+
+def test_the_example_file_names_every_key_with_its_default() -> None:
+    assert tomllib.loads(EXAMPLE.read_text()) == config_tree(Config())
+
+
+def test_the_example_file_loads_as_the_defaults() -> None:
+    assert load_config(EXAMPLE, environ={}) == Config()
+
+
+def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[match]\njaccard = 0.6\ncontainment = 0.6\n[window]\nseconds = 60\n")
+    environ = {"STREAMDEDUP_MATCH__JACCARD": "0.7", "STREAMDEDUP_MATCH__CONTAINMENT": "0.7"}
+    config = load_config(file, ["match.jaccard=0.8"], environ)
+    assert config.match.jaccard == 0.8
+    assert config.match.containment == 0.7
+    assert config.window.seconds == 60
+    assert config.scheme == Config().scheme
+
+
+def test_environment_variables_without_a_section_are_not_settings() -> None:
+    assert load_config(environ={"STREAMDEDUP_DEBUG": "1"}) == Config()
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("nothing.k=1", "nothing"),
+        ("match.jacard=0.5", "jacard"),
+        ("match.jaccard=2", "match.jaccard"),
+        ("match.jaccard=nan", "match.jaccard"),
+        ("match.jaccard=much", "match.jaccard"),
+        ("state.fan_in=3", "state.fan_in"),
+        ("window.seconds=-1", "window.seconds"),
+        ("input.id_field=", "input.id_field"),
+        ("input.id_field=text", "must differ"),
+        ("jaccard=0.5", "jaccard"),
+        ("match.jaccard", "section.key=value"),
+    ],
+)
+def test_a_bad_setting_is_refused_by_name(override: str, named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        load_config(overrides=[override], environ={})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"[match\n", "not valid TOML"), (b"\xff", "not valid TOML"), (b"match = 1\n", "match")],
+)
+def test_a_broken_file_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "c.toml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError, match=said):
+        load_config(file, environ={})
+
+
+def test_an_override_inside_a_section_that_is_a_value_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("match = 1\n")
+    with pytest.raises(ConfigError, match="section"):
+        load_config(file, ["match.jaccard=0.5"], environ={})
+
+
+def test_show_prints_a_file_that_loads_as_the_same_settings(run: Run, tmp_path: Path) -> None:
+    shown = run("config", "show", "--set", 'input.id_field=a"\\ü\x7f', "--set", "match.jaccard=0.7")
+    assert shown.code == 0
+    file = tmp_path / "c.toml"
+    file.write_text(shown.out)
+    loaded = load_config(file, environ={})
+    assert loaded.input.id_field == 'a"\\ü\x7f'
+    assert loaded.match.jaccard == 0.7
+
+
+def test_show_json_prints_the_same_tree(run: Run) -> None:
+    assert json.loads(run("config", "show", "--json").out) == config_tree(Config())
+
+
+def test_check_says_whether_the_settings_are_good(run: Run) -> None:
+    assert run("config", "check", "--config", EXAMPLE).code == 0
+    bad = run("config", "check", env={"STREAMDEDUP_MATCH__JACCARD": "7"})
+    assert bad.code == 2
+    assert bad.err.startswith("error: ")
+    assert "match.jaccard" in bad.err
