@@ -15,9 +15,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 def compiled(function: Function) -> Function:
     """Compile on first call; later processes load the machine code from numba's cache."""
-    return cast(Function, numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+    return cast("Function", numba.njit(cache=True, nogil=True, boundscheck=False)(function))
 
 
 def inlined(function: Function) -> Function:
     """A small step of a kernel, melted into its callers."""
-    return cast(Function, numba.njit(cache=True, nogil=True, inline="always")(function))
+    return cast("Function", numba.njit(cache=True, nogil=True, inline="always")(function))

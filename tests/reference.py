@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from streamdedup.config import SchemeConfig
 from streamdedup.text.hashing import MIX_1, MIX_2, SHINGLE_START, WORD_FACTORS, WORD_PERIOD
 from streamdedup.text.kernel import (
     MODE_CHAR,
@@ -146,7 +147,7 @@ class ReferenceShingler:
     unit: str = "stop"
     k: int = 3
     bag: bool = False
-    stop_share: float = 0.15
+    stop_share: float = SchemeConfig().stop_share
     lists: StopLists = field(default_factory=lambda: default_stop_table().lists)
 
     def shingle(self, text: str) -> Reference:

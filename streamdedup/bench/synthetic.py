@@ -58,7 +58,7 @@ def synthetic_batch(first: int, count: int) -> SyntheticBatch:
 
     >>> batch = synthetic_batch(1_000, 200)
     >>> 190 <= len(batch.sets.of(0)) <= 250, int((batch.sources >= 0).sum())
-    (True, 47)
+    (True, 52)
     """
     hashes, starts, digests, sources = _generate(first, count)
     return SyntheticBatch(

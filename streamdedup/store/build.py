@@ -76,9 +76,7 @@ class FullHead:
 class Neighbours:
     """Neighbouring segments of one tier become one of the next, one page of each a step."""
 
-    def __init__(
-        self, database: Database, segments: list[LiveSegment], geometry: Geometry
-    ) -> None:
+    def __init__(self, database: Database, segments: list[LiveSegment], geometry: Geometry) -> None:
         self.segments = [segment.meta for segment in segments]
         self.tier = self.segments[0].tier + 1
         self.steps = geometry.pages(self.tier - 1)

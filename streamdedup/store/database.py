@@ -6,8 +6,8 @@ the directory and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -34,8 +34,8 @@ class Database:
 
     def __init__(self, path: Path, *, cache_mib: int = 64, read_only: bool = False) -> None:
         self.path = path
-        if read_only and not (path / "CURRENT").is_file():
-            raise StateError(f"{path} is not a state directory")
+        self._db: Rdict | None = None
+        self._refuse_foreign(read_only)
         # Block cache and memtables share one budget of memory.
         cache = Cache(cache_mib * _MIB)
         families = {
@@ -47,7 +47,7 @@ class Database:
             if not read_only:
                 path.mkdir(parents=True, exist_ok=True)
             access = AccessType.read_only(False) if read_only else AccessType.read_write()
-            self._db: Rdict | None = Rdict(
+            self._db = Rdict(
                 str(path),
                 options=_options(cache, write_buffer_mib=4),
                 column_families=families,
@@ -75,7 +75,7 @@ class Database:
     def get(self, family: str, key: bytes) -> bytes | None:
         """One value, or None."""
         with self.errors():
-            value: bytes | None = self._families[family].get(key)
+            value: bytes | None = self._family(family).get(key)
         return value
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
@@ -83,12 +83,12 @@ class Database:
         if not keys:
             return []
         with self.errors():
-            return cast(list[bytes | None], self._families[family].get(cast(list[Any], keys)))
+            return cast("list[bytes | None]", self._family(family).get(cast("list[Any]", keys)))
 
-    def scan(self, family: str, first: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def scan(self, family: str, first: bytes) -> Generator[tuple[bytes, bytes]]:
         """Keys and values in order from `first` on."""
         with self.errors():
-            iterator = self._families[family].iter()
+            iterator = self._family(family).iter()
             iterator.seek(first)
             while iterator.valid():
                 yield iterator.key(), iterator.value()
@@ -102,29 +102,52 @@ class Database:
 
     def write(self, batch: Batch) -> None:
         """All of the batch or nothing of it."""
-        if self._db is None:
-            raise StateError(f"state directory {self.path} is closed")
+        database = self._family(META)
         with self.errors():
-            self._db.write(batch.raw)
+            database.write(batch.raw)
 
     def compact(self, family: str, first: bytes, last: bytes) -> None:
         """Give back the space of what was deleted between the two keys."""
         with self.errors():
-            self._families[family].compact_range(first, last)
+            self._family(family).compact_range(first, last)
 
     def property(self, family: str, name: str) -> int:
         """A number that RocksDB knows of itself."""
-        value: int | None = self._families[family].property_int_value(name)
+        value: int | None = self._family(family).property_int_value(name)
         return value or 0
 
     def close(self) -> None:
-        """Release the lock: every handle must go before the database does."""
+        """Write what is only in the log into tables, and release the lock."""
         if self._db is None:
             return
+        # After a full disk this cannot succeed; the log still has it all.
+        with suppress(StateError):
+            self._flush()
+        # RocksDB lets go of its lock only when no handle is left.
+        database, self._db = self._db, None
         self._handles.clear()
         self._families.clear()
-        database, self._db = self._db, None
-        database.close()
+        with suppress(StateError), self.errors():
+            database.close()
+
+    def _flush(self) -> None:
+        with self.errors():
+            for family in self._families.values():
+                family.flush()
+
+    def _family(self, name: str) -> Rdict:
+        if self._db is None:
+            raise StateError(f"state directory {self.path} is closed")
+        return self._families[name]
+
+    def _refuse_foreign(self, read_only: bool) -> None:
+        """RocksDB would begin anew over the files of a database that has lost its root."""
+        if (self.path / "CURRENT").is_file():
+            return
+        if read_only:
+            raise StateError(f"{self.path} is not a state directory")
+        if any(file.suffix in (".sst", ".log") for file in self.path.glob("[0-9]*")):
+            raise self.damaged("the file CURRENT is missing")
 
     def damaged(self, what: str) -> StateCorrupt:
         """The error that says what is wrong with the bytes, and what to do."""
@@ -175,6 +198,8 @@ def _options(cache: Cache, *, write_buffer_mib: int) -> Options:
     options.set_max_background_jobs(2)
     options.set_max_total_wal_size(128 * _MIB)
     options.set_paranoid_checks(True)
+    # All families reach the disk together: even a lost log leaves one moment, not a mixture.
+    options.set_atomic_flush(True)
     options.set_keep_log_file_num(4)
     options.set_max_log_file_size(4 * _MIB)
     # A torn last write is a crash; a bad checksum before it is damage and must be said.

@@ -96,8 +96,9 @@ class Index:
         busy = self._being_merged()
         dropped = list(
             takewhile(
-                lambda segment: segment.meta.max_event_ms < before_ms
-                and segment.meta.id not in busy,
+                lambda segment: (
+                    segment.meta.max_event_ms < before_ms and segment.meta.id not in busy
+                ),
                 self._live,
             )
         )
@@ -124,9 +125,7 @@ class Index:
         return self._geometry.bucket_entries
 
     def _build(self, material: FullHead | Neighbours) -> Build:
-        build = Build(
-            self._database, self._geometry, self._next_id, material, self._filter_bits
-        )
+        build = Build(self._database, self._geometry, self._next_id, material, self._filter_bits)
         self._next_id += 1
         return build
 
@@ -139,9 +138,7 @@ class Index:
         ]
 
     def _merges(self) -> list[Neighbours]:
-        return [
-            build.material for build in self._builds if isinstance(build.material, Neighbours)
-        ]
+        return [build.material for build in self._builds if isinstance(build.material, Neighbours)]
 
     def _being_merged(self) -> set[int]:
         return {meta.id for merge in self._merges() for meta in merge.segments}
@@ -192,9 +189,7 @@ class Index:
                 continue
             if any(segment.meta.id in busy for segment in group) or self._too_big(group):
                 continue
-            self._builds.append(
-                self._build(Neighbours(self._database, group, self._geometry))
-            )
+            self._builds.append(self._build(Neighbours(self._database, group, self._geometry)))
             tiers_under_work.add(max(tiers) + 1)
 
     def _too_big(self, group: list[LiveSegment]) -> bool:
@@ -221,9 +216,7 @@ def newest_of(newer: Hits, older: Hits, most: int) -> Hits:
     """Both, key by key, newest first."""
     if len(older.numbers) == 0:
         return newer
-    return Hits(
-        *newer_then_older(newer.numbers, newer.starts, older.numbers, older.starts, most)
-    )
+    return Hits(*newer_then_older(newer.numbers, newer.starts, older.numbers, older.starts, most))
 
 
 def _delete_segment(batch: Batch, id: int) -> None:

@@ -1,7 +1,7 @@
 """Pages: a stretch of the key space of one segment as sorted 64-bit entries, compiled.
 
 An entry is 32 key bits (the tail) above a 32-bit article number counted from the segment's base.
-A page of tier t covers `FAN_BITS * t` more key bits by its number than one of tier 0 and so knows
+A page of tier t covers `fan_bits * t` more key bits by its number than one of tier 0 and so knows
 as many bits less of the tail: those low bits are zero, and a search masks them.
 """
 
@@ -142,7 +142,7 @@ def search_pages(
             tail = (keys[key] << np.uint64(hit_page_bits[hit])) >> _32
             tail = (tail >> np.uint64(hit_tier_bits[hit])) << np.uint64(hit_tier_bits[hit])
             low, high = page_starts[hit_page[hit]], page_starts[hit_page[hit] + 1]
-            first, end = low, high
+            first = low
             while low < high:  # the first entry with a greater tail
                 middle = (low + high) // 2
                 if pages[middle] >> _32 <= tail:

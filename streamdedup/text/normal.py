@@ -11,7 +11,7 @@ import re
 import unicodedata
 
 # Syndicated copies differ in these; an acute accent standing alone is a mistyped apostrophe.
-APOSTROPHES = "'`\u00b4\u02b9\u02bb\u02bc\u2018\u2019\u201b\u2032\u055a\u05f3\uff07"
+APOSTROPHES = "'`\u00b4\u02b9\u02bb\u02bc\u1ffd\u2018\u2019\u201b\u2032\u055a\u05f3\uff07"
 
 _IGNORABLE_RANGES = (
     (0x00AD, 0x00AD),  # soft hyphen

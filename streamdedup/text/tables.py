@@ -127,7 +127,7 @@ def build_tables() -> dict[str, NDArray[np.generic]]:
             entries[point] = point  # never assigned (yet): a separator for ever
             continue
         folded = normalise(character)
-        entry = rank[unicodedata.combining(character)] << ORDER_SHIFT
+        entry = rank[_last_order(character, folded)] << ORDER_SHIFT
         if _interacts(character, folded, composing):
             entry |= COMPOSES
         if folded == "":
@@ -159,13 +159,19 @@ def _composing_marks() -> set[str]:
     return seconds
 
 
+def _last_order(character: str, folded: str) -> int:
+    """The combining class that a mark behind the character has to reckon with."""
+    ends = (character, unicodedata.normalize("NFKC", character)[-1:], folded[-1:])
+    return max(unicodedata.combining(end) for end in ends if end)
+
+
 def _interacts(character: str, folded: str, composing: set[str]) -> bool:
     """Whether the character's neighbours decide what becomes of it."""
     decomposed = unicodedata.normalize("NFKD", character)
     edges = {decomposed[:1], folded[:1]}
     if unicodedata.combining(character) == 0 and len(decomposed) > 1:
-        # A letter whose own marks could be reordered by marks that follow is no problem as long
-        # as those that follow do not compose; a character that *starts* with a mark is.
+        # Marks that follow either compose (and say so themselves) or are caught by their order;
+        # a character that *starts* with a mark acts on what stands before it.
         return any(edge and unicodedata.combining(edge) != 0 for edge in edges)
     return bool(edges & composing) or (
         unicodedata.combining(character) != 0 and folded != character and folded != ""

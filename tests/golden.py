@@ -1,0 +1,99 @@
+"""Writes `golden.json`, the hash values that every index on disk relies on.
+
+Run `python tests/golden.py` after a wanted change of a hash function, together with a new
+`HASH_VERSION` or `FAMILY_VERSION`: the fingerprint must change when these values do.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from streamdedup.sketch.minhash import (
+    FAMILY_VERSION,
+    band_keys,
+    crop_hashes,
+    crop_keys,
+    hash_family,
+    signature,
+)
+from streamdedup.text.hashing import HASH_VERSION
+from streamdedup.text.kernel import hash_word
+from streamdedup.text.shingler import Shingler
+from streamdedup.text.tables import TABLE_VERSION
+
+GOLDEN_FILE = Path(__file__).with_name("golden.json")
+
+WORDS = ("a", "the", "don't", "straße", "мост", "橋", "w" * 31, "w" * 32, "w" * 33, "w" * 100)
+SENTENCE = (
+    "The harbour master said on Monday that the old pier isn’t safe, and that the ferry to the "
+    "island would sail from the fishing port until the café at the end of the quay is rebuilt."
+)
+SETTINGS: tuple[tuple[str, int, bool], ...] = (
+    ("stop", 3, False),
+    ("word", 2, False),
+    ("word", 1, True),
+    ("char", 5, False),
+    ("char", 2, True),
+)
+SET = (2, 3, 10, 0x7FFFFFFE, 0x80000001, 0xDEADBEEF, 0xFFFFFFFE)
+BANDS, ROWS, CROPS = 4, 3, 5
+
+Golden = dict[str, object]
+
+
+def golden() -> Golden:
+    """The values as the code gives them now; 64-bit numbers as hexadecimal text."""
+    family = hash_family(BANDS * ROWS)
+    shingles = np.array(SET, np.uint32)
+    minima = np.empty(BANDS * ROWS, np.uint32)
+    signature(
+        shingles,
+        np.ascontiguousarray(family[:, 0]),
+        np.ascontiguousarray(family[:, 1]),
+        minima,
+    )
+    bands = np.empty(BANDS, np.uint64)
+    band_keys(minima, BANDS, ROWS, bands)
+    smallest = np.empty(CROPS, np.uint32)
+    found = crop_hashes(shingles, CROPS, smallest, 0)
+    crops = np.empty(found, np.uint64)
+    crop_keys(smallest[:found], crops)
+    return {
+        "versions": {"hash": HASH_VERSION, "family": FAMILY_VERSION, "table": TABLE_VERSION},
+        "words": {word: _hex(hash_word(_points(word))) for word in WORDS},
+        "family": family[:6].tolist(),
+        "set": list(SET),
+        "signature": minima.tolist(),
+        "band_keys": [_hex(key) for key in bands],
+        "crop_hashes": smallest[:found].tolist(),
+        "crop_keys": [_hex(key) for key in crops],
+        "texts": {
+            f"{unit} {k} {'bag' if bag else 'set'}": _text(Shingler(unit=unit, k=k, bag=bag))
+            for unit, k, bag in SETTINGS
+        },
+    }
+
+
+def _text(shingler: Shingler) -> Golden:
+    sets = shingler.shingle([SENTENCE])
+    # The smallest ones tell all there is to tell about a hash function.
+    return {
+        "count": len(sets.of(0)),
+        "first": sets.of(0)[:12].tolist(),
+        "digest": _hex(sets.digests[0]),
+    }
+
+
+def _points(word: str) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    return np.array([ord(character) for character in word], np.uint32)
+
+
+def _hex(value: np.uint64) -> str:
+    return f"{int(value):016x}"
+
+
+if __name__ == "__main__":
+    GOLDEN_FILE.write_text(json.dumps(golden(), indent=1, ensure_ascii=False) + "\n", "utf-8")
