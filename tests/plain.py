@@ -69,9 +69,7 @@ def buckets_in(store: Store, buckets: Sequence[int]) -> list[list[int]]:
     """What lies in each bucket, newest first."""
     hits = store.probe(np.array([key_of(bucket) for bucket in buckets], np.uint64))
     starts = hits.starts.tolist()
-    return [
-        hits.numbers[first:end].tolist() for first, end in pairwise(starts)
-    ]
+    return [hits.numbers[first:end].tolist() for first, end in pairwise(starts)]
 
 
 @dataclass(frozen=True)

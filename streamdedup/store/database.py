@@ -106,10 +106,11 @@ class Database:
         with self.errors():
             database.write(batch.raw)
 
-    def compact(self, family: str, first: bytes, last: bytes) -> None:
-        """Give back the space of what was deleted between the two keys."""
+    def flush(self) -> None:
+        """Write what is in memory and in the log into tables."""
         with self.errors():
-            self._family(family).compact_range(first, last)
+            for name in (*self._families,):
+                self._family(name).flush()
 
     def property(self, family: str, name: str) -> int:
         """A number that RocksDB knows of itself."""
@@ -122,18 +123,13 @@ class Database:
             return
         # After a full disk this cannot succeed; the log still has it all.
         with suppress(StateError):
-            self._flush()
+            self.flush()
         # RocksDB lets go of its lock only when no handle is left.
         database, self._db = self._db, None
         self._handles.clear()
         self._families.clear()
         with suppress(StateError), self.errors():
             database.close()
-
-    def _flush(self) -> None:
-        with self.errors():
-            for family in self._families.values():
-                family.flush()
 
     def _family(self, name: str) -> Rdict:
         if self._db is None:
@@ -194,14 +190,15 @@ def _options(cache: Cache, *, write_buffer_mib: int) -> Options:
     options.set_write_buffer_size(write_buffer_mib * _MIB)
     options.set_max_write_buffer_number(3)
     options.set_target_file_size_base(32 * _MIB)
-    options.set_max_bytes_for_level_base(256 * _MIB)
+    options.set_max_bytes_for_level_base(64 * _MIB)
+    options.set_level_zero_file_num_compaction_trigger(1)
     options.set_max_background_jobs(2)
     options.set_max_total_wal_size(128 * _MIB)
     options.set_paranoid_checks(True)
     # All families reach the disk together: even a lost log leaves one moment, not a mixture.
     options.set_atomic_flush(True)
-    options.set_keep_log_file_num(4)
-    options.set_max_log_file_size(4 * _MIB)
+    options.set_keep_log_file_num(3)
+    options.set_max_log_file_size(_MIB)
     # A torn last write is a crash; a bad checksum before it is damage and must be said.
     options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     table = BlockBasedOptions()

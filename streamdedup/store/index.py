@@ -104,6 +104,7 @@ class Index:
         )
         if not dropped:
             return
+        self._database.flush()
         first, end = record_key(self._first_number), record_key(dropped[-1].meta.end)
         batch = self._database.batch()
         batch.delete_range(RECORDS, first, end)
@@ -112,11 +113,7 @@ class Index:
         self._commit(
             batch, self._live[len(dropped) :], self._builds, first_number=dropped[-1].meta.end
         )
-        self._database.compact(RECORDS, first, end)
-        for segment in dropped:
-            self._database.compact(
-                PAGES, segment_key(segment.meta.id), segment_key(segment.meta.id + 1)
-            )
+        self._database.flush()
 
     # -- inside ------------------------------------------------------------------------------
 
