@@ -7,6 +7,7 @@ article's own; one that has none happens "now", at the latest time seen.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -53,6 +54,7 @@ def admit(
     *,
     watermark_ms: int,
     window_ms: int,
+    bucket_entries: int,
     index_revisions: bool,
 ) -> Admission:
     """Go through the batch in order; every step depends only on what came before it."""
@@ -66,14 +68,16 @@ def admit(
     )
     empty = payloads.empty.tolist()
     digests = payloads.digests.tolist()
-    in_batch: dict[bytes, list[Known]] = {}
+    in_batch: dict[bytes, deque[Known]] = {}
     watermark = watermark_ms
     for article, item in enumerate(items):
         if empty[article]:
             continue
         event = watermark if item.published is None else item.published
         admission.events_ms[article] = event
-        alive = [*known.get(article, ()), *in_batch.get(ids[article], ())]
+        # As many as the id's bucket keeps, or the cut into batches would show.
+        earlier_ones = [*known.get(article, ()), *in_batch.get(ids[article], ())]
+        alive = earlier_ones[-bucket_entries:]
         if window_ms:
             oldest = max(watermark, event) - window_ms
             admission.oldest_ms[article] = oldest
@@ -87,7 +91,8 @@ def admit(
         if alive and not index_revisions:
             continue
         admission.enters[article] = True
-        in_batch.setdefault(ids[article], []).append(Known(digests[article], event, batch=article))
+        own = in_batch.setdefault(ids[article], deque(maxlen=bucket_entries))
+        own.append(Known(digests[article], event, batch=article))
         watermark = max(watermark, event)
     return admission
 

@@ -127,7 +127,7 @@ class Deduplicator:
     def sketch(self, items: Sequence[Item]) -> Sketch:
         """The pure part: payloads and keys."""
         payloads = self.scheme.payloads(items)
-        ids = [item.id.encode("utf-8", "replace") for item in items]
+        ids = [_id_bytes(item.id) for item in items]
         return Sketch(items, ids, payloads, all_keys(ids, payloads, self.scheme.keys(payloads)))
 
     def decide(self, sketch: Sketch) -> Decision:
@@ -141,6 +141,7 @@ class Deduplicator:
             known_ids(sketch.ids, keys, hits, store),
             watermark_ms=store.watermark_ms,
             window_ms=self._window_ms,
+            bucket_entries=store.bucket_entries,
             index_revisions=self._index_revisions,
         )
         article, number, cut = find_candidates(
@@ -226,7 +227,9 @@ class Deduplicator:
             expired = events_ms[right] < admission.oldest_ms[left]
             similarity[side] = np.where(exact, 1.0, found.values)
             rank[side] = np.where(expired, -1, np.where(exact, EXACT_RANK, found.measures))
-        best = choose(len(sketch.items), article, number, similarity, rank)
+        # An exact copy wins a tie; jaccard and containment are equals, the earlier one wins.
+        strength = np.where(rank == EXACT_RANK, rank, np.minimum(rank, 0))
+        best = choose(len(sketch.items), article, number, similarity, strength)
         source[in_batch] = -1 - source[in_batch]  # below zero: an article of this batch
         return records, Matches(similarity, rank, source, best)
 
@@ -283,8 +286,8 @@ class Deduplicator:
         return Verdict(
             id=item.id,
             verdict="duplicate",
-            story=story.decode(),
-            duplicate_of=matched.decode(),
+            story=_id_text(story),
+            duplicate_of=_id_text(matched),
             similarity=float(matches.similarity[pair]),
             measure=cast("Measure", measure),
             reason="revision" if revises else "exact" if exact else "near",
@@ -292,11 +295,20 @@ class Deduplicator:
         )
 
 
+def _id_bytes(id: str) -> bytes:
+    # Half a surrogate pair keeps its value: replaced by "?", two ids would become one.
+    return id.encode("utf-8", "surrogatepass")
+
+
+def _id_text(id: bytes) -> str:
+    return id.decode("utf-8", "surrogatepass")
+
+
 def _redelivery(item: Item, story: bytes) -> Verdict:
     return Verdict(
         id=item.id,
         verdict="duplicate",
-        story=story.decode(),
+        story=_id_text(story),
         duplicate_of=item.id,
         similarity=1.0,
         measure="exact",

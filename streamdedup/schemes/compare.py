@@ -33,9 +33,10 @@ def compare_sets(
         larger = max(i_end - i, j_end - j)
         if smaller == 0:
             continue
+        # Divide, as the reported value is divided: 0.55 * 20 is more than 11.
         # The most that these lengths allow: below both thresholds there is nothing to count.
         contained = smaller >= containment_shingles
-        if not contained and smaller < jaccard * larger:
+        if not contained and smaller / larger < jaccard:
             continue
         common = 0
         while i < i_end and j < j_end:
@@ -44,10 +45,10 @@ def compare_sets(
             i += a <= b
             j += b <= a
         union = smaller + larger - common
-        if common >= jaccard * union:
+        if common / union >= jaccard:
             values[pair] = common / union
             measures[pair] = JACCARD
-        elif contained and common >= containment * smaller:
+        elif contained and common / smaller >= containment:
             values[pair] = common / smaller
             measures[pair] = CONTAINMENT
     return values, measures
@@ -76,7 +77,7 @@ def compare_signatures(
         equal = 0
         for place in range(length):
             equal += left[left_starts[pair] + place] == right[right_starts[pair] + place]
-        if equal >= jaccard * length:
+        if equal / length >= jaccard:
             values[pair] = equal / length
             measures[pair] = SIGNATURE
     return values, measures

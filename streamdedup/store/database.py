@@ -24,6 +24,7 @@ from rocksdict import (
 )
 
 from streamdedup.errors import StateCorrupt, StateDiskError, StateError, StateLocked
+from streamdedup.store.torn import damaged_before_end
 
 META, RECORDS, PAGES, FILTERS = "default", "records", "pages", "filters"
 _MIB = 1 << 20
@@ -36,6 +37,8 @@ class Database:
         self.path = path
         self._db: Rdict | None = None
         self._refuse_foreign(read_only)
+        if not read_only:
+            self._refuse_damaged_logs()
         # Block cache and memtables share one budget of memory.
         cache = Cache(cache_mib * _MIB)
         families = {
@@ -145,6 +148,18 @@ class Database:
         if any(file.suffix in (".sst", ".log") for file in self.path.glob("[0-9]*")):
             raise self.damaged("the file CURRENT is missing")
 
+    def _refuse_damaged_logs(self) -> None:
+        """Opening would drop what lies behind the damage, and delete the log."""
+        for log in sorted([*self.path.glob("[0-9]*.log"), *self.path.glob("MANIFEST-*")]):
+            try:
+                at = damaged_before_end(log.read_bytes())
+            except FileNotFoundError:  # a live process has just deleted it
+                continue
+            except OSError as error:
+                raise StateDiskError(f"state directory {self.path}: {error.strerror}") from None
+            if at is not None:
+                raise self.damaged(f"{log.name} is not readable from byte {at} on")
+
     def damaged(self, what: str) -> StateCorrupt:
         """The error that says what is wrong with the bytes, and what to do."""
         return StateCorrupt(
@@ -153,6 +168,7 @@ class Database:
         )
 
     def _translate(self, text: str) -> NoReturn:
+        text = " ".join(text.split())  # some of RocksDB's messages have several lines
         low = text.lower()
         if "lock" in low and ("hold by" in low or "unavailable" in low or "held" in low):
             raise StateLocked(
