@@ -1,0 +1,205 @@
+"""The window of event time: what has left it never matches, and its disk space comes back.
+
+Also what a bucket cuts off, and what a directory made with other parameters says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+from plain import Number, NumberScheme, open_rocks, records_of
+
+from streamdedup import Deduplicator
+from streamdedup.config import Config, SchemeConfig, StateConfig, WindowConfig
+from streamdedup.errors import StateMismatch
+from streamdedup.store.database import FILTERS, META, PAGES, RECORDS, Database
+from streamdedup.store.manifest import FORMAT, read_identity, read_manifest
+from streamdedup.verdict import Verdict
+
+WINDOW = 100  # seconds
+ROOMY = StateConfig(head_articles=16, fan_in=2, bucket_entries=512, cache_mib=8)
+NARROW = StateConfig(head_articles=16, fan_in=2, bucket_entries=4, cache_mib=8)
+OpenEngine = Callable[..., Deduplicator]
+
+
+@pytest.fixture(params=["memory", "rocks"])
+def open_engine(request: pytest.FixtureRequest, tmp_path: Path) -> OpenEngine:
+    def opened(state: StateConfig = ROOMY, window: int = WINDOW) -> Deduplicator:
+        path = None if request.param == "memory" else tmp_path / "state"
+        config = Config(state=state, window=WindowConfig(seconds=window))
+        return Deduplicator.open(path, config, scheme=NumberScheme())
+
+    return opened
+
+
+def judge(engine: Deduplicator, items: list[Number], batch: int = 7) -> list[str]:
+    """For each item what it is a duplicate of, or `new`."""
+    outcomes = [
+        outcome
+        for first in range(0, len(items), batch)
+        for outcome in engine.process(items[first : first + batch])  # type: ignore[arg-type]
+    ]
+    assert all(isinstance(outcome, Verdict) for outcome in outcomes)
+    return [outcome.duplicate_of or "new" for outcome in outcomes if isinstance(outcome, Verdict)]
+
+
+def fillers(count: int, event_ms: int) -> list[Number]:
+    """Articles that are like nothing else."""
+    return [Number(f"f{n}", 1_000_000 + 10 * n, event_ms) for n in range(count)]
+
+
+@pytest.mark.parametrize("behind", [0, 10, 16, 30, 200], ids="behind-{}-articles".format)
+@pytest.mark.parametrize(("late_ms", "found"), [(0, "old"), (1, "new")], ids=["edge", "past"])
+def test_an_article_matches_until_exactly_one_window_later(
+    open_engine: OpenEngine, behind: int, late_ms: int, found: str
+) -> None:
+    with open_engine() as engine:
+        judge(engine, [Number("old", 70, 5_000), *fillers(behind, 6_000)])
+        assert judge(engine, [Number("copy", 71, 5_000 + 1_000 * WINDOW + late_ms)]) == [found]
+
+
+def test_an_expired_id_is_new_again_and_not_a_redelivery(open_engine: OpenEngine) -> None:
+    with open_engine() as engine:
+        again = [Number("same", 70, 0), *fillers(40, 50_000), Number("same", 70, 100_001)]
+        assert judge(engine, again)[-1] == "new"
+
+
+def test_the_window_follows_the_latest_event_and_not_the_order_of_arrival(
+    open_engine: OpenEngine,
+) -> None:
+    with open_engine() as engine:
+        feed = [
+            Number("a", 10, 300_000),
+            Number("late", 20, 250_000),
+            Number("too-late", 30, 199_999),
+            Number("copy-of-late", 21, 300_000),
+            Number("copy-of-too-late", 31, 199_999),
+            Number("copy-of-a", 11, 150_000),
+        ]
+        assert judge(engine, feed) == ["new", "new", "new", "late", "new", "a"]
+
+
+@pytest.mark.parametrize("jitter_s", [0, 30, 150, 400])
+@pytest.mark.parametrize("batch", [1, 13])
+def test_matches_are_those_of_a_look_at_every_earlier_article(
+    open_engine: OpenEngine, jitter_s: int, batch: int
+) -> None:
+    random = Random(jitter_s)
+    feed = [
+        Number(f"n{n}", 10 * random.randrange(60) + n % 10, 1_000 * (1_000 + n - jitter))
+        for n in range(500)
+        for jitter in [random.randint(0, jitter_s)]
+    ]
+    expected = []
+    watermark = 0
+    for at, item in enumerate(feed):
+        oldest = max(watermark, item.published or 0) - 1_000 * WINDOW
+        alike = [
+            earlier
+            for earlier in feed[:at]
+            if earlier.value // 10 == item.value // 10 and (earlier.published or 0) >= oldest
+        ]
+        expected.append(bool(alike))
+        watermark = max(watermark, item.published or 0)
+    with open_engine() as engine:
+        found = judge(engine, feed, batch)
+    assert [of != "new" for of in found] == expected
+    assert 50 < sum(expected) < 500
+
+
+def test_both_stores_cut_as_many_entries_of_a_hot_bucket(tmp_path: Path) -> None:
+    random = Random(3)
+    feed = [
+        Number(f"n{n}", 10 * min(random.randrange(9), random.randrange(9)) + n % 10, 1_000 * n)
+        for n in range(400)
+    ]
+    seen = []
+    for path in (None, tmp_path / "state"):
+        config = Config(state=NARROW, window=WindowConfig(seconds=0))
+        with Deduplicator.open(path, config, scheme=NumberScheme()) as engine:
+            seen.append((judge(engine, feed), engine.stats()))
+    assert seen[0] == seen[1]
+    assert seen[0][1].cut_entries > 0
+
+
+# -- disk ------------------------------------------------------------------------------------
+
+ARTICLES_A_WINDOW = 600
+
+
+def streamed(path: Path, windows: int) -> tuple[int, int]:
+    """Bytes of the directory before and after it was closed."""
+    store = open_rocks(path, NARROW, window_ms=1_000 * ARTICLES_A_WINDOW)
+    for first in range(0, windows * ARTICLES_A_WINDOW, 10):
+        numbers = range(first, first + 10)
+        rows = [[n % 50, n, n + 1] for n in numbers]
+        store.append(records_of(rows, [1_000 * n for n in numbers], bytes(16_000)))
+    size = disk_bytes(path)
+    store.close()
+    return size, disk_bytes(path)
+
+
+def disk_bytes(path: Path) -> int:
+    """All files, also the up to 3 MiB of messages that RocksDB keeps whatever the data."""
+    return sum(file.stat().st_size for file in path.iterdir())
+
+
+def test_nothing_is_left_of_what_has_expired(tmp_path: Path) -> None:
+    streamed(tmp_path, 4)
+    open_rocks(tmp_path, NARROW, window_ms=1_000 * ARTICLES_A_WINDOW).close()
+    database = Database(tmp_path, read_only=True)
+    manifest = read_manifest(database)
+    kept = {}
+    for family in (RECORDS, PAGES, FILTERS):
+        with closing(database.scan(family, b"")) as stored:
+            kept[family] = [key for key, _ in stored]
+    database.close()
+    live = {segment.id for segment in manifest.segments}
+    assert {int.from_bytes(key[:4]) for key in kept[PAGES]} == live
+    assert {int.from_bytes(key) for key in kept[FILTERS]} == live
+    numbers = [int.from_bytes(key) for key in kept[RECORDS]]
+    assert numbers == list(range(manifest.first_number, 4 * ARTICLES_A_WINDOW))
+    # One window is alive; the oldest segment may reach behind it by an eighth and a head or two.
+    assert ARTICLES_A_WINDOW <= len(numbers) <= 1.25 * ARTICLES_A_WINDOW
+
+
+# -- parameters ------------------------------------------------------------------------------
+
+
+def refused(path: Path, config: Config) -> list[str]:
+    """The lines that name the differences."""
+    with pytest.raises(StateMismatch, match=str(path)) as caught:
+        Deduplicator.open(path, config)
+    return [line.strip() for line in str(caught.value).splitlines()[1:-1]]
+
+
+def test_other_parameters_are_refused_and_each_difference_is_named(tmp_path: Path) -> None:
+    Deduplicator.open(tmp_path, Config(state=ROOMY)).close()
+    other = Config(
+        state=msgspec.structs.replace(ROOMY, head_articles=32),
+        scheme=SchemeConfig(bands=9, stop_share=0.2),
+    )
+    named = {line.partition(":")[0] for line in refused(tmp_path, other)}
+    assert {"scheme.bands", "text.stop_share", "state.head_articles"} <= named
+    assert "state.fan_in" not in named
+    Deduplicator.open(tmp_path, Config(state=ROOMY)).close()
+
+
+def test_another_format_is_refused_by_its_number(tmp_path: Path) -> None:
+    Deduplicator.open(tmp_path, Config(state=ROOMY)).close()
+    database = Database(tmp_path)
+    identity = read_identity(database)
+    assert identity is not None
+    batch = database.batch()
+    later = msgspec.structs.replace(identity, format=FORMAT + 1)
+    batch.put(META, b"identity", msgspec.json.encode(later))
+    database.write(batch)
+    database.close()
+    assert refused(tmp_path, Config(state=ROOMY)) == [
+        f"format: the directory has {FORMAT + 1}, this version {FORMAT}"
+    ]
