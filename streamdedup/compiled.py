@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 import numba
+import numpy as np
 
+Integer = int | np.int64  # one and the same inside a compiled loop
 Function = TypeVar("Function", bound=Callable[..., object])
 
 

@@ -11,9 +11,9 @@ import xxhash
 from numpy.typing import NDArray
 
 from streamdedup.compiled import compiled
+from streamdedup.hashing import mix
 from streamdedup.schemes.contract import Keys, Payloads, Scheme
 from streamdedup.store.records import Records
-from streamdedup.text.hashing import mix
 
 ID_KIND, EXACT_KIND, OWN_KINDS = 0, 1, 2
 _ID_SEED = 0x1D

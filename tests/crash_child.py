@@ -30,6 +30,7 @@ CONFIG = Config(
 )
 BATCH = 6
 RANDOM_KILLS = 12
+BYTES_A_VERDICT = 180
 
 
 def news(count: int, seed: int = 1) -> list[Article]:
@@ -116,6 +117,16 @@ def tear(directory: Path, bytes_off: int) -> None:
     os.truncate(log, log.stat().st_size - bytes_off)
 
 
+def wait_for_growth(file: Path, wanted: int) -> None:
+    """However fast the machine, a life gets so far and no further."""
+    before = file.stat().st_size if file.exists() else 0
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        if file.exists() and file.stat().st_size >= before + wanted:
+            return
+        time.sleep(0.0005)
+
+
 def lives(directory: Path, plan: str) -> Iterator[int]:
     """Fork, let the life end, give its wait status; ends when one reached the end."""
     random = Random(plan)
@@ -131,7 +142,8 @@ def lives(directory: Path, plan: str) -> Iterator[int]:
             stream(directory)
             os._exit(0)
         if plan == "random" and life <= RANDOM_KILLS:
-            time.sleep(random.uniform(0.02, 0.15))
+            wait_for_growth(directory / "verdicts", random.randint(0, 40 * BYTES_A_VERDICT))
+            time.sleep(random.uniform(0, 0.002))
             os.kill(child, signal.SIGKILL)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         yield status

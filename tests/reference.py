@@ -12,13 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streamdedup.config import SchemeConfig
-from streamdedup.text.hashing import MIX_1, MIX_2, SHINGLE_START, WORD_FACTORS, WORD_PERIOD
+from streamdedup.hashing import MIX_1, MIX_2
 from streamdedup.text.kernel import (
     MODE_CHAR,
     MODE_EMPTY,
     MODE_STOP,
     MODE_UNSPACED,
     MODE_WORD,
+    PLACE,
+    SHINGLE_START,
     UNSPACED_K,
 )
 from streamdedup.text.normal import normalise
@@ -31,11 +33,10 @@ from streamdedup.text.tables import (
     character_class,
     unicode_tables,
 )
+from streamdedup.text.words import WORD_START
 
 NO_LANGUAGE = 255
 _64 = (1 << 64) - 1
-_STRETCH = 0x2545F4914F6CDD1E
-_FACTORS = [int(factor) for factor in WORD_FACTORS]
 
 
 def mix(value: int) -> int:
@@ -54,12 +55,12 @@ def fold_in(state: int, part: int) -> int:
 
 
 def hash_token(token: str) -> int:
-    """The sum of the code points times the factors of their places, mixed."""
-    total = 0
-    for place, character in enumerate(token):
-        stretch, rest = divmod(place, WORD_PERIOD)
-        total += ord(character) * (_FACTORS[rest] + stretch * _STRETCH)
-    return mix(total & _64)
+    """Its UTF-8 in numbers of eight bytes, the last filled up with zeros."""
+    state = int(WORD_START)
+    data = token.encode()
+    for place in range(0, len(data), 8):
+        state = fold_in(state, int.from_bytes(data[place : place + 8], "little"))
+    return mix(state)
 
 
 def hash_shingle(units: Iterable[int], *, content: bool = False) -> int:
@@ -72,10 +73,9 @@ def hash_shingle(units: Iterable[int], *, content: bool = False) -> int:
 
 def hash_digest(units: list[int]) -> int:
     """The exact normalised text as one number."""
-    state = int(SHINGLE_START)
-    for unit in units:
-        state = fold_in(state, unit)
-    return mix(state ^ len(units))
+    places = (place * int(PLACE) & _64 for place in range(1, len(units) + 1))
+    terms = (fold_in(place, unit) for place, unit in zip(places, units, strict=True))
+    return mix(len(units) + sum(terms) & _64)
 
 
 def hash_repeat(shingle: int, repeat: int) -> int:
@@ -156,7 +156,7 @@ class ReferenceShingler:
         text = normalise(text.encode("utf-8", "replace").decode())
         if self.unit == "char":
             tokens = characters_of(text)
-            units = [mix(ord(character)) for character in tokens]
+            units = [hash_token(character) for character in tokens]
         else:
             tokens = tokens_of(text)
             units = [hash_token(token) for token in tokens]

@@ -6,18 +6,21 @@ Looking (`state info`) is allowed to everybody at any time.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import Run, command_environment, json_lines, small_feed
+from conftest import ROOT, Run, command_environment, json_lines, small_feed
 from crash_child import CONFIG, news
 
 from streamdedup import Deduplicator
 from streamdedup.errors import StateLocked
+from streamdedup.store.inspect import state_info
 
 ARTICLES = news(120)
 FEED = json_lines(small_feed())
@@ -107,3 +110,27 @@ def test_state_info_works_beside_a_live_owner(
     assert len(info["segments"]) == owner.store.segments  # type: ignore[attr-defined]
     owner.process(ARTICLES[100:])
     assert owner.store.next_number == 120
+
+
+def test_state_info_never_calls_a_busy_directory_damaged(tmp_path: Path) -> None:
+    # Flushes, merges, expiry and compaction every few milliseconds.
+    busy = "import sys; from pathlib import Path; from test_window import streamed\n"
+    busy += "streamed(Path(sys.argv[1]), 10_000)"
+    path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT)])}
+    state = tmp_path / "state"
+    arguments = [sys.executable, "-c", busy, str(state)]
+    with subprocess.Popen(arguments, env=command_environment(path)) as writer:
+        try:
+            wait_for(state / "CURRENT")
+            seen = [state_info(state)["next_number"] for _ in range(60)]
+            assert writer.poll() is None
+        finally:
+            writer.kill()
+    assert seen[-1] > seen[0]
+
+
+def wait_for(file: Path) -> None:
+    until = time.monotonic() + 30
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(1)  # until the first articles expire

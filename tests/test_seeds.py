@@ -29,7 +29,7 @@ def of_words(*shingles: str, content: bool = False) -> set[int]:
 
 
 def of_characters(*shingles: str) -> set[int]:
-    return {hash_shingle([mix(ord(character)) for character in shingle]) for shingle in shingles}
+    return {hash_shingle([hash_token(character) for character in shingle]) for shingle in shingles}
 
 
 def plain(shingles: set[int]) -> set[int]:

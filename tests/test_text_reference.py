@@ -18,11 +18,13 @@ from reference import (
     tokens_of,
 )
 
-from streamdedup.text.kernel import MODE_STOP, MODE_UNSPACED, MODE_WORD, hash_word
+from streamdedup.text.folding import MOST_FOLDED_BYTES, PADDING
+from streamdedup.text.kernel import MODE_STOP, MODE_UNSPACED, MODE_WORD
 from streamdedup.text.normal import APOSTROPHES, normalise
 from streamdedup.text.shingler import Shingler, ShingleSets
 from streamdedup.text.stopwords import default_stop_table
 from streamdedup.text.tables import TABLE_FILE, build_tables
+from streamdedup.text.words import hash_word
 
 # Characters that expand, compose, reorder, vanish, stand alone or separate.
 TRICKY = (
@@ -320,6 +322,12 @@ def test_every_stop_word_is_found_under_the_hash_that_the_kernel_gives_it() -> N
     assert np.all(np.diff(sets.starts) == 1)
     mask_of = {int(key): int(mask) for key, mask in default_stop_table().slots if mask}
     for word in words:
-        points = np.array([ord(character) for character in word], np.uint32)
-        assert int(hash_word(points)) == hash_token(word)
+        padded = np.frombuffer(word.encode() + bytes(PADDING), np.uint8)
+        assert int(hash_word(padded)) == hash_token(word)
         assert mask_of[hash_token(word)] == LISTS.words[word]
+
+
+def test_no_character_folds_to_more_bytes_than_the_kernel_has_room_for() -> None:
+    characters = (chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000)
+    grown = max(len(normalise(c).encode()) / len(c.encode()) for c in characters)
+    assert grown <= MOST_FOLDED_BYTES

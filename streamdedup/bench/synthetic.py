@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from streamdedup.article import Article
 from streamdedup.compiled import compiled, inlined
+from streamdedup.hashing import mix
 from streamdedup.schemes.contract import Payloads
 from streamdedup.schemes.shingled import ShingledScheme
-from streamdedup.text.hashing import mix
 from streamdedup.text.kernel import MODE_STOP
 from streamdedup.text.shingler import ShingleSets
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamdedup.compiled import compiled
-from streamdedup.text.hashing import fold_in, mix
+from streamdedup.hashing import fold_in, mix
 
 FAMILY_VERSION = 1
 _SEED = 20_260_302

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamdedup.compiled import compiled
-from streamdedup.text.hashing import mix
+from streamdedup.hashing import mix
 
 WORDS = 8  # 64-bit words a block
 _SALT = np.uint64(0x9E3779B97F4A7C15)

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from streamdedup.article import rfc3339
-from streamdedup.errors import StateError
+from streamdedup.errors import StateCorrupt, StateError
 from streamdedup.store.database import Database
 from streamdedup.store.manifest import read_identity, read_manifest, read_position
 
+_ATTEMPTS = 100
+
 
 def state_info(path: Path) -> dict[str, Any]:
-    """What the directory holds, as plain values; raises `StateError` if it cannot be read."""
+    """What the directory holds, as plain values; raises `StateError` if it cannot be read.
+
+    Beside a live process it may lag: a log that was flushed and deleted meanwhile is not seen.
+    """
+    for _ in range(_ATTEMPTS):
+        before = _manifests(path)
+        # A live process may delete a log or a table that we have just read of; it first says so
+        # in RocksDB's manifest.  What is read of a directory that stands still is so.
+        try:
+            info = _read(path)
+        except StateCorrupt:
+            if _manifests(path) == before:
+                raise
+        else:
+            if _manifests(path) == before:
+                return info
+    raise StateError(f"state directory {path} changes too fast to be looked at; try again later")
+
+
+def _read(path: Path) -> dict[str, Any]:
     database = Database(path, read_only=True)
     try:
         identity = read_identity(database)
@@ -31,7 +53,20 @@ def state_info(path: Path) -> dict[str, Any]:
         "first_number": manifest.first_number,
         "next_number": position.next_number,
         "watermark": rfc3339(position.watermark_ms) if position.watermark_ms else None,
-        "disk_bytes": sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
+        "disk_bytes": sum(_file_bytes(path, "*").values()),
         "segments": [msgspec.to_builtins(segment) for segment in manifest.segments],
         "parameters": identity.parameters,
     }
+
+
+def _manifests(path: Path) -> dict[str, int]:
+    return _file_bytes(path, "MANIFEST-*")
+
+
+def _file_bytes(path: Path, pattern: str) -> dict[str, int]:
+    """Sizes by name; files that a live process deletes meanwhile are left out."""
+    sizes = {}
+    for file in path.glob(pattern):
+        with suppress(FileNotFoundError):
+            sizes[file.name] = file.stat().st_size
+    return sizes

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.text.hashing import HASH_VERSION
+from streamdedup.text.folding import PADDING, needs_normalising
 from streamdedup.text.kernel import (
     CHAR_UNIT,
     STOP_UNIT,
     UNSPACED_K,
     WORD_UNIT,
-    needs_normalising,
     shingle_batch,
 )
 from streamdedup.text.normal import normalise
 from streamdedup.text.stopwords import StopTable, default_stop_table
 from streamdedup.text.tables import unicode_tables
+from streamdedup.text.words import HASH_VERSION
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ class Shingler:
                 tables.expansion_starts,
                 tables.expansions,
                 self._stops.slots,
+                self._stops.seen,
                 self._unit,
                 self._k,
                 self._bag,
@@ -121,4 +122,4 @@ def _utf8(text: str) -> bytes:
 def _joined(encoded: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     starts = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
-    return np.frombuffer(b"".join(encoded), np.uint8), starts
+    return np.frombuffer(b"".join((*encoded, bytes(PADDING))), np.uint8), starts

@@ -14,7 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.text.kernel import hash_word
+from streamdedup.text.folding import PADDING
+from streamdedup.text.language import SEEN_BITS, lay_out
+from streamdedup.text.words import hash_word
 
 STOP_FILE = Path(__file__).with_name("stopwords.txt")
 
@@ -28,9 +30,11 @@ class StopLists(NamedTuple):
 
 
 class StopTable(NamedTuple):
-    """The same as an open-addressing table: row = word hash, bit mask (0 = free)."""
+    """The same for the kernel: rows of word hash and bit mask (0 = free), and bits by which most
+    other words are told apart at once."""
 
     slots: NDArray[np.uint64]
+    seen: NDArray[np.uint8]
     lists: StopLists
 
 
@@ -54,16 +58,14 @@ def parse_stop_lists(content: str) -> StopLists:
 
 
 def stop_table(lists: StopLists) -> StopTable:
-    """Lay the lists out for the kernel, at most a quarter full so that misses end at once."""
-    size = 1 << (4 * len(lists.words)).bit_length()
-    slots = np.zeros((size, 2), np.uint64)
-    for word, mask in sorted(lists.words.items()):
-        key = int(hash_word(np.array([ord(c) for c in word], np.uint32)))
-        slot = key & (size - 1)
-        while slots[slot, 1] != 0:
-            slot = (slot + 1) & (size - 1)
-        slots[slot] = (key, mask)
-    return StopTable(slots, lists)
+    """Lay the lists out, at most a quarter full so that a look-up ends at once."""
+    words = sorted(lists.words)
+    slots = np.zeros((1 << (4 * len(words)).bit_length(), 2), np.uint64)
+    seen = np.zeros((1 << SEEN_BITS) // 8, np.uint8)
+    padded = (np.frombuffer(word.encode() + bytes(PADDING), np.uint8) for word in words)
+    hashes = np.fromiter((hash_word(word) for word in padded), np.uint64, len(words))
+    lay_out(hashes, np.array([lists.words[word] for word in words], np.uint64), slots, seen)
+    return StopTable(slots, seen, lists)
 
 
 @cache
