@@ -33,7 +33,7 @@ def records_of(
     keys = [[key_of(bucket) for bucket in row] for row in rows]
     payloads = [np.array(row, np.uint64).tobytes() + filler for row in keys]
     encoded = [
-        encode_record(event_ms, len(row), b"id", b"", payload)
+        encode_record(event_ms, event_ms, len(row), b"id", b"", payload)
         for event_ms, row, payload in zip(events_ms, keys, payloads, strict=True)
     ]
     starts = np.zeros(len(rows) + 1, np.int64)

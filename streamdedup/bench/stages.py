@@ -45,7 +45,7 @@ class Stages:
             (engine, "all_keys", "keys"),
             (deduplicator.store, "probe", "probe"),
             (engine, "known_ids", "admit"),
-            (engine, "admit", "admit"),
+            (engine.Gate, "admit", "admit"),
             (engine, "find_candidates", "candidates"),
             (deduplicator, "_verify", "verify"),
             (deduplicator, "_outcomes", "outcomes"),

@@ -32,7 +32,11 @@ class Store(Protocol):
 
     @property
     def watermark_ms(self) -> int:
-        """The latest event time appended so far."""
+        """The stream's clock: the latest stamp appended so far."""
+
+    @property
+    def clock(self) -> bytes:
+        """The clock's state that came with the last append; empty before the first."""
 
     @property
     def bucket_entries(self) -> int:

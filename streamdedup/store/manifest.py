@@ -17,6 +17,7 @@ from streamdedup.store.database import META, Batch, Database
 
 FORMAT = 1
 _IDENTITY, _MANIFEST, _POSITION = b"identity", b"manifest", b"position"
+_CLOCK = b"clock"
 T = TypeVar("T")
 _POSITION_FORMAT = struct.Struct("<Qq")
 
@@ -114,6 +115,16 @@ def put_position(batch: Batch, position: Position) -> None:
     """Record how far the store has come."""
     packed = _POSITION_FORMAT.pack(position.next_number, position.watermark_ms)
     batch.put(META, _POSITION, packed)
+
+
+def read_clock(database: Database) -> bytes:
+    """The state of the stream's clock; empty if no article has come."""
+    return database.get(META, _CLOCK) or b""
+
+
+def put_clock(batch: Batch, clock: bytes) -> None:
+    """Record the state of the stream's clock."""
+    batch.put(META, _CLOCK, clock)
 
 
 def _read(database: Database, key: bytes, shape: type[T]) -> T | None:

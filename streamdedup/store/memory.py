@@ -18,6 +18,7 @@ class MemoryStore:
     def __init__(self, *, bucket_entries: int) -> None:
         self.bucket_entries = bucket_entries
         self.watermark_ms = 0
+        self.clock = b""
         self._records: list[bytes] = []
         self._buckets: dict[int, list[int]] = {}
 
@@ -49,8 +50,9 @@ class MemoryStore:
                 bucket = self._buckets.setdefault(key, [])
                 bucket.append(number)
                 del bucket[: -self.bucket_entries]
-        if len(batch.events_ms):
-            self.watermark_ms = max(self.watermark_ms, int(batch.events_ms.max()))
+        if len(batch.seen_ms):
+            self.watermark_ms = max(self.watermark_ms, int(batch.seen_ms.max()))
+            self.clock = batch.clock
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -20,7 +20,14 @@ from streamdedup.store.contract import Hits
 from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.head import Head
 from streamdedup.store.index import Index, newest_of
-from streamdedup.store.manifest import Position, check_identity, put_position, read_position
+from streamdedup.store.manifest import (
+    Position,
+    check_identity,
+    put_clock,
+    put_position,
+    read_clock,
+    read_position,
+)
 from streamdedup.store.records import RecordBatch, Records, record_key, record_number
 from streamdedup.store.segments import Geometry
 
@@ -51,6 +58,7 @@ class RocksStore:
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
             self._position = read_position(self._db)
+            self._clock = read_clock(self._db)
             self._index = Index(
                 self._db,
                 _geometry(config, max_keys),
@@ -71,8 +79,13 @@ class RocksStore:
 
     @property
     def watermark_ms(self) -> int:
-        """The latest event time so far."""
+        """The stream's clock."""
         return self._position.watermark_ms
+
+    @property
+    def clock(self) -> bytes:
+        """The clock's state."""
+        return self._clock
 
     @property
     def segments(self) -> int:
@@ -118,14 +131,16 @@ class RocksStore:
         self._upkeep(count)
         position = Position(
             next_number=self.next_number + count,
-            watermark_ms=max(self.watermark_ms, int(batch.events_ms.max())),
+            watermark_ms=max(self.watermark_ms, int(batch.seen_ms.max())),
         )
         write = self._db.batch()
         for number, record in enumerate(batch.records, self.next_number):
             write.put(RECORDS, record_key(number), record)
         put_position(write, position)
+        put_clock(write, batch.clock)
         self._db.write(write)
         self._position = position
+        self._clock = batch.clock
         self._insert(batch)
 
     def close(self) -> None:
@@ -149,7 +164,7 @@ class RocksStore:
             last = min(len(batch.records), first + self._head.room)
             self._head.insert(
                 batch.records[first:last],
-                batch.events_ms[first:last],
+                batch.seen_ms[first:last],
                 batch.keys,
                 batch.key_starts[first : last + 1],
             )
@@ -171,7 +186,7 @@ class RocksStore:
                     number += 1
                 records = Records([value for _, value in chunk])
                 keys, key_starts = rekey(records)
-                self._insert(RecordBatch(records.encoded, records.events_ms, keys, key_starts))
+                self._insert(RecordBatch(records.encoded, records.seen_ms, keys, key_starts))
                 self._index.work(len(chunk))
         if number != self.next_number:
             raise self._damaged(f"records end at {number}, not at {self.next_number}")
