@@ -57,8 +57,9 @@ format: $(READY) ## Put the code into its standard form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY) ## Measure speed and quality against other libraries
+bench: $(READY) $(BROKER) ## Measure against other libraries, and on a real Kafka broker
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/kafka.py
 
 clean: ## Remove .venv, caches and build results
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
