@@ -38,9 +38,9 @@ STARTED = b"Kafka Server started"
 class LocalBroker(Kafka):
     """Apache Kafka on localhost.
 
-    >>> with LocalBroker() as broker:  # doctest: +SKIP
-    ...     broker.create_topic("articles", partitions=3)
-    ...     client = Producer({"bootstrap.servers": broker.bootstrap})
+        with LocalBroker() as broker:
+            broker.create_topic("articles", partitions=3)
+            client = Producer({"bootstrap.servers": broker.bootstrap})
 
     The data lies in a temporary directory that `close` removes, or in `directory`, which stays.
     `settings` are lines of Kafka's server.properties that matter to a test.
