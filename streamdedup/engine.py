@@ -162,17 +162,31 @@ class Deduplicator:
         batch = _record_batch(sketch, admission, entering, stories)
         return Decision(outcomes, batch, store.next_number, len(article), cut)
 
-    def apply(self, decision: Decision) -> None:
-        """Write what was decided; a decision can be applied once, on the state it was made on."""
+    def apply(self, decision: Decision, mark: bytes | None = None) -> None:
+        """Write what was decided; a decision can be applied once, on the state it was made on.
+
+        A mark is the caller's note of how far its source is contained, written together with it.
+        """
         if decision.first_number != self.store.next_number:
             raise ValueError("the index has changed since this decision was made")
-        self.store.append(decision.batch)
+        self.store.append(decision.batch, mark)
         self._stats = replace(
             self._stats,
             articles=self._stats.articles + len(decision.outcomes),
             candidates=self._stats.candidates + decision.candidates,
             cut_entries=self._stats.cut_entries + decision.cut_entries,
         )
+
+    def restore(self, encoded: Sequence[bytes], mark: bytes) -> None:
+        """Remember articles that were judged before, from their records alone, in that order."""
+        records = Records(encoded)
+        keys, key_starts = rekeyed(self.scheme, records)
+        self.store.append(RecordBatch(encoded, records.events_ms, keys, key_starts), mark)
+
+    @property
+    def mark(self) -> bytes:
+        """The last mark that was written; empty if there was none."""
+        return self.store.mark
 
     def stats(self) -> EngineStats:
         """What happened since opening."""

@@ -16,7 +16,7 @@ from streamdedup.errors import StateMismatch
 from streamdedup.store.database import META, Batch, Database
 
 FORMAT = 1
-_IDENTITY, _MANIFEST, _POSITION = b"identity", b"manifest", b"position"
+_IDENTITY, _MANIFEST, _POSITION, _MARK = b"identity", b"manifest", b"position", b"mark"
 T = TypeVar("T")
 _POSITION_FORMAT = struct.Struct("<Qq")
 
@@ -114,6 +114,16 @@ def put_position(batch: Batch, position: Position) -> None:
     """Record how far the store has come."""
     packed = _POSITION_FORMAT.pack(position.next_number, position.watermark_ms)
     batch.put(META, _POSITION, packed)
+
+
+def read_mark(database: Database) -> bytes:
+    """The caller's note of what the store contains; empty if there is none."""
+    return database.get(META, _MARK) or b""
+
+
+def put_mark(batch: Batch, mark: bytes) -> None:
+    """Leave a note."""
+    batch.put(META, _MARK, mark)
 
 
 def _read(database: Database, key: bytes, shape: type[T]) -> T | None:

@@ -18,6 +18,7 @@ class MemoryStore:
     def __init__(self, *, bucket_entries: int) -> None:
         self.bucket_entries = bucket_entries
         self.watermark_ms = 0
+        self.mark = b""
         self._records: list[bytes] = []
         self._buckets: dict[int, list[int]] = {}
 
@@ -39,7 +40,7 @@ class MemoryStore:
         """Read records by number."""
         return Records([self._records[number] for number in numbers.tolist()])
 
-    def append(self, batch: RecordBatch) -> None:
+    def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
         """Add records and keys."""
         keys = batch.keys.tolist()
         for index, record in enumerate(batch.records):
@@ -51,6 +52,8 @@ class MemoryStore:
                 del bucket[: -self.bucket_entries]
         if len(batch.events_ms):
             self.watermark_ms = max(self.watermark_ms, int(batch.events_ms.max()))
+        if mark is not None:
+            self.mark = mark
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -20,7 +20,14 @@ from streamdedup.store.contract import Hits
 from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.head import Head
 from streamdedup.store.index import Index, newest_of
-from streamdedup.store.manifest import Position, check_identity, put_position, read_position
+from streamdedup.store.manifest import (
+    Position,
+    check_identity,
+    put_mark,
+    put_position,
+    read_mark,
+    read_position,
+)
 from streamdedup.store.records import RecordBatch, Records, record_key, record_number
 from streamdedup.store.segments import Geometry
 
@@ -51,6 +58,7 @@ class RocksStore:
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
             self._position = read_position(self._db)
+            self._mark = read_mark(self._db)
             self._index = Index(
                 self._db,
                 _geometry(config, max_keys),
@@ -73,6 +81,11 @@ class RocksStore:
     def watermark_ms(self) -> int:
         """The latest event time so far."""
         return self._position.watermark_ms
+
+    @property
+    def mark(self) -> bytes:
+        """What the last append that gave one was marked with."""
+        return self._mark
 
     @property
     def segments(self) -> int:
@@ -106,26 +119,30 @@ class RocksStore:
             encoded.append(record)
         return Records(encoded)
 
-    def append(self, batch: RecordBatch) -> None:
+    def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
         """Upkeep, then one atomic write, then memory.
 
         In this order an error means that nothing was added: upkeep may fail before the write but
         changes no answer, and what follows the write cannot fail.  The same batch may come again.
         """
         count = len(batch.records)
-        if count == 0:
+        if count == 0 and mark is None:
             return
         self._upkeep(count)
+        newest_ms = int(batch.events_ms.max()) if count else 0
         position = Position(
             next_number=self.next_number + count,
-            watermark_ms=max(self.watermark_ms, int(batch.events_ms.max())),
+            watermark_ms=max(self.watermark_ms, newest_ms),
         )
         write = self._db.batch()
         for number, record in enumerate(batch.records, self.next_number):
             write.put(RECORDS, record_key(number), record)
         put_position(write, position)
+        if mark is not None:
+            put_mark(write, mark)
         self._db.write(write)
         self._position = position
+        self._mark = self._mark if mark is None else mark
         self._insert(batch)
 
     def close(self) -> None:
