@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from broker import broker, mark_kafka_tests, own_broker, report_unproven
+
+__all__ = ["broker", "own_broker"]
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "streamdedup" / "sample"
@@ -49,6 +52,15 @@ class Finished:
 
 
 Run = Callable[..., Finished]
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses among the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_kafka_tests(items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    report_unproven(terminalreporter)
 
 
 def command_environment(extra: Mapping[str, str] = {}) -> dict[str, str]:

@@ -1,0 +1,16 @@
+"""What can be wrong with a broker for tests: it cannot be had here, or it was had and failed.
+
+The first is a property of the machine, on which tests may be skipped; the second never is.
+"""
+
+from __future__ import annotations
+
+from streamdedup.errors import StreamdedupError
+
+
+class BrokerUnavailable(StreamdedupError):
+    """This machine lacks something that a broker needs: Java, Maven, a way to the jars."""
+
+
+class BrokerFailed(StreamdedupError):
+    """The broker did not start, or does not do what it was told."""
