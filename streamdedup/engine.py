@@ -47,6 +47,7 @@ class Decision:
     """Verdicts of a batch, and what `apply` will write; nothing has been written yet."""
 
     outcomes: list[Verdict | Rejection]
+    entering: NDArray[np.int64]  # the articles, by place in the batch, that `batch` has records of
     batch: RecordBatch
     first_number: int
     candidates: int
@@ -160,7 +161,7 @@ class Deduplicator:
         records, matches = self._verify(sketch, admission, entering, article, number)
         outcomes, stories = self._outcomes(sketch, admission, records, matches)
         batch = _record_batch(sketch, admission, entering, stories)
-        return Decision(outcomes, batch, store.next_number, len(article), cut)
+        return Decision(outcomes, entering, batch, store.next_number, len(article), cut)
 
     def apply(self, decision: Decision, mark: bytes | None = None) -> None:
         """Write what was decided; a decision can be applied once, on the state it was made on.

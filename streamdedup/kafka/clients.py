@@ -6,6 +6,7 @@ else can be set under `kafka.client`.  It knows neither topics nor what flows th
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,6 +38,11 @@ _OURS = frozenset(
         "transactional.id",
     }
 )
+# librdkafka writes to standard error by itself unless somebody takes its lines; whoever asks for
+# them (`log_level`, `debug`) gets them there.
+_SILENT = logging.getLogger("streamdedup.librdkafka")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
 _MAX_MESSAGE_BYTES = 64 << 20
 # What a consumer holds ahead of the loop: some seconds of articles, however long the backlog.
 _PREFETCH_KIB = 32 << 10
@@ -49,10 +55,11 @@ def shared_options(config: KafkaConfig, on_error: OnError | None = None) -> Opti
         raise ConfigError(f"kafka.client: {key} is set by streamdedup itself")
     options: Options = {
         "client.id": "streamdedup",
-        "log_level": 2,  # what librdkafka would print, `on_error` gets to say in our words
         "topic.metadata.refresh.interval.ms": 30_000,
         "reconnect.backoff.max.ms": 2_000,
     }
+    if not {"log_level", "debug"}.intersection(extra):
+        options["logger"] = _SILENT
     if on_error is not None:
         options["error_cb"] = on_error
     return options | extra | {"bootstrap.servers": config.bootstrap}
