@@ -5,14 +5,16 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BROKER := $(VENV)/.broker
 SAMPLE := streamdedup/sample/feed.jsonl
+PORT := 9092
 
-.PHONY: help install run test lint format bench clean
+.PHONY: help install run kafka test lint format bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(READY) ## Create .venv with streamdedup and its tools (instant when nothing changed)
+install: $(READY) $(BROKER) ## Create .venv with streamdedup and its tools (instant when nothing changed)
 
 # The stamp is written last, so that an interrupted installation is done again.
 $(READY): pyproject.toml constraints.txt
@@ -32,10 +34,18 @@ $(READY): pyproject.toml constraints.txt
 		--constraint constraints.txt --editable '.[test,lint,bench]'
 	@touch $@
 
+# Java, Maven and Kafka's jars.  Where they cannot be had, the rest works all the same: no stamp, and
+# the reason is told again next time.
+$(BROKER): $(READY) streamdedup/testing/pom.xml
+	@if $(BIN)/python -m streamdedup.testing.install; then touch $@; fi
+
 run: $(READY) ## Scan the bundled sample feed and show every verdict
 	@$(BIN)/streamdedup scan --pretty $(SAMPLE)
 
-test: lint ## Check style and types, then run every test
+kafka: $(READY) $(BROKER) ## Start a Kafka broker on localhost:9092 for playing (PORT=9093 for another port)
+	@$(BIN)/python -m streamdedup.testing --port $(PORT)
+
+test: lint $(BROKER) ## Check style and types, then run every test
 	$(BIN)/python -m pytest
 
 lint: $(READY) ## Check style and types
@@ -47,8 +57,9 @@ format: $(READY) ## Put the code into its standard form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY) ## Measure speed and quality against other libraries
+bench: $(READY) $(BROKER) ## Measure against other libraries, and on a real Kafka broker
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/kafka.py
 
 clean: ## Remove .venv, caches and build results
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,20 +7,20 @@ their own.
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
+from kafka_container import docker_answers, kafka_container
 
 from streamdedup.testing import BrokerUnavailable, Kafka, LocalBroker
-from streamdedup.testing.settings import SETTINGS
+from streamdedup.testing.jars import jars
+from streamdedup.testing.java import java
 
 BOOTSTRAP_VARIABLE = "STREAMDEDUP_TEST_BOOTSTRAP"
-FIXTURES = {"broker", "own_broker"}
+FIXTURES = {"broker", "own_broker", "local_kafka"}
 NO_BROKER = "no Kafka broker: "
-IMAGE = "confluentinc/cp-kafka:8.1.0"  # is Apache Kafka 4.1
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +30,9 @@ def broker() -> Iterator[Kafka]:
     if named:
         yield Kafka(named)
         return
-    container = started_container()
-    if container is not None:
-        try:
-            yield Kafka(container.get_bootstrap_server())
-        finally:
-            container.stop()
+    if docker_answers():
+        with kafka_container() as bootstrap:
+            yield Kafka(bootstrap)
         return
     with local_broker() as local:
         yield local
@@ -48,47 +45,26 @@ def own_broker() -> Iterator[LocalBroker]:
         yield local
 
 
+@pytest.fixture(scope="session")
+def local_kafka() -> None:
+    """For tests that start brokers themselves: skips them where that is not possible."""
+    with skipped_without_broker():
+        java()
+        jars()
+
+
 def local_broker() -> LocalBroker:
     """A started broker, or the test is skipped."""
-    broker = LocalBroker()
+    with skipped_without_broker():
+        return LocalBroker().__enter__()
+
+
+@contextmanager
+def skipped_without_broker() -> Iterator[None]:
     try:
-        broker.start()
+        yield
     except BrokerUnavailable as error:
-        broker.close()
         pytest.skip(NO_BROKER + str(error))
-    except BaseException:
-        broker.close()
-        raise
-    return broker
-
-
-def started_container() -> Any:
-    """A broker in Docker; None where no engine answers or the image cannot be had."""
-    try:
-        docker = importlib.import_module("docker")
-        docker.from_env(timeout=2).ping()
-        container = container_class()(IMAGE).with_kraft()
-        for name, value in container_environment(SETTINGS).items():
-            container.with_env(name, value)
-        return container.start(timeout=120)
-    except Exception as error:  # docker, requests and testcontainers have no common root
-        if "DOCKER_HOST" in os.environ:
-            print(f"no Kafka in Docker: {error}")
-        return None
-
-
-def container_class() -> type:
-    """testcontainers moved it."""
-    try:
-        module = importlib.import_module("testcontainers.community.kafka")
-    except ImportError:
-        module = importlib.import_module("testcontainers.kafka")
-    return module.KafkaContainer
-
-
-def container_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Broker settings in the spelling of Kafka's images."""
-    return {"KAFKA_" + name.upper().replace(".", "_"): value for name, value in settings.items()}
 
 
 def mark_kafka_tests(items: Sequence[pytest.Item]) -> None:

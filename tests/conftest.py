@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import broker, mark_kafka_tests, own_broker, report_unproven
+from broker import broker, local_kafka, mark_kafka_tests, own_broker, report_unproven
 
-__all__ = ["broker", "own_broker"]
+__all__ = ["broker", "local_kafka", "own_broker"]
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "streamdedup" / "sample"

@@ -7,9 +7,8 @@ with the process that started it.  Nothing of it is reachable from another machi
 from __future__ import annotations
 
 import base64
-import shutil
+import re
 import subprocess
-import tempfile
 import time
 import uuid
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from streamdedup.testing.java import java
 from streamdedup.testing.kafka import Kafka
 from streamdedup.testing.ports import free_port, is_free
 from streamdedup.testing.process import LeashedProcess
+from streamdedup.testing.scratch import Scratch
 from streamdedup.testing.settings import HOST, server_properties
 
 START_TIMEOUT_SECONDS = 90.0
@@ -30,15 +30,17 @@ LOG_TAIL_LINES = 15
 # Another process may take a port between our look and the broker's.
 PORT_ATTEMPTS = 3
 HEAP = "-Xmx512m"
+# Shutting down after a failure fills many lines below its cause.
+COMPLAINT = re.compile(r" ERROR |Exception: |^Caused by: ")
 STARTED = b"Kafka Server started"
 
 
 class LocalBroker(Kafka):
     """Apache Kafka on localhost.
 
-    >>> with LocalBroker() as broker:  # doctest: +SKIP
-    ...     broker.create_topic("articles", partitions=3)
-    ...     client = Producer({"bootstrap.servers": broker.bootstrap})
+        with LocalBroker() as broker:
+            broker.create_topic("articles", partitions=3)
+            client = Producer({"bootstrap.servers": broker.bootstrap})
 
     The data lies in a temporary directory that `close` removes, or in `directory`, which stays.
     `settings` are lines of Kafka's server.properties that matter to a test.
@@ -52,15 +54,27 @@ class LocalBroker(Kafka):
         settings: Mapping[str, str] | None = None,
         heap: str = HEAP,
     ) -> None:
-        self._temporary = directory is None
-        self.directory = directory or Path(tempfile.mkdtemp(prefix="streamdedup-kafka-"))
-        self.log_file = self.directory / "broker.log"
+        self._scratch: Scratch | None = None
+        self._directory = directory
         self._settings = dict(settings or {})
         self._heap = heap
         self._port_is_given = port is not None
         self._port = port or free_port()
         self._process: LeashedProcess | None = None
         super().__init__(f"{HOST}:{self._port}")
+
+    @property
+    def directory(self) -> Path:
+        """Where the data, the configuration and the log of the broker are."""
+        if self._directory is not None:
+            return self._directory
+        if self._scratch is None:
+            self._scratch = Scratch()
+        return self._scratch.path
+
+    @property
+    def log_file(self) -> Path:
+        return self.directory / "broker.log"
 
     @property
     def pid(self) -> int | None:
@@ -120,12 +134,14 @@ class LocalBroker(Kafka):
 
     def close(self) -> None:
         """Stop for good; a temporary directory is removed."""
-        # What will be thrown away need not be flushed.
-        if self._temporary:
-            self.kill()
-            shutil.rmtree(self.directory, ignore_errors=True)
-        else:
+        if self._directory is not None:
             self.stop()
+            return
+        # What will be thrown away need not be flushed.
+        self.kill()
+        if self._scratch is not None:
+            self._scratch.remove()
+            self._scratch = None
 
     def __enter__(self) -> LocalBroker:
         try:
@@ -143,11 +159,14 @@ class LocalBroker(Kafka):
     ) -> None:
         self.close()
 
-    def log_tail(self, lines: int = LOG_TAIL_LINES) -> str:
-        """The end of the broker's log."""
+    def log_tail(self) -> str:
+        """The end of the broker's log, after the complaints that came before it."""
         if not self.log_file.exists():
             return ""
-        return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-lines:])
+        lines = self.log_file.read_text(errors="replace").splitlines()
+        earlier, tail = lines[:-LOG_TAIL_LINES], lines[-LOG_TAIL_LINES:]
+        complaints = [line for line in earlier if COMPLAINT.search(line)]
+        return "\n".join([*complaints[-LOG_TAIL_LINES:], *tail])
 
     def _start_once(self, command: list[str]) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
