@@ -7,6 +7,7 @@ Layers, weakest first: defaults, one TOML file, `STREAMDEDUP_SECTION__KEY` envir
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -22,6 +23,13 @@ ENV_PREFIX = "STREAMDEDUP_"
 Count = Annotated[int, Meta(ge=1)]
 FieldName = Annotated[str, Meta(min_length=1)]
 Share = Annotated[float, Meta(gt=0.0, le=1.0)]
+Name = Annotated[str, Meta(min_length=1)]
+TopicName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
+
+_LISTS = (["kafka", "input"],)  # written with commas where a setting is plain text
+_OPEN = ["kafka", "client"]  # a table inside a section, whose keys have dots
+_SECRET = re.compile(r"password|passphrase|secret|token|key\.pem|oauthbearer\.config")
+MASK = "********"
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,6 +92,35 @@ class StateConfig(_Section, frozen=True):
     cache_mib: Count = 64
 
 
+class KafkaConfig(_Section, frozen=True):
+    """The service's brokers and topics; an empty `unique` or `client_file` means none.
+
+    An `input` that starts with ^ is a pattern.  `client` goes to every librdkafka client as it is.
+    """
+
+    bootstrap: Name = "localhost:9092"
+    group: Name = "streamdedup"
+    input: tuple[Name, ...] = ("articles",)
+    verdicts: TopicName = "verdicts"
+    unique: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]*$", max_length=249)] = ""
+    changelog: TopicName = "streamdedup-changelog"
+    dead_letters: TopicName = "dead-letters"
+    transactional_id: str = ""
+    batch_articles: Annotated[int, Meta(ge=1, le=65_536)] = 4_000
+    dead_letters_in_row: Annotated[int, Meta(ge=0)] = 100
+    dead_letters_share: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.5
+    client_file: str = ""
+    client: dict[str, str | int | float | bool] = {}
+
+    def __post_init__(self) -> None:
+        if not self.input:
+            raise ValueError("kafka.input names no topic")
+        topics = [*self.input, self.verdicts, self.changelog, self.dead_letters]
+        topics += [self.unique] if self.unique else []
+        if len(set(topics)) < len(topics):
+            raise ValueError("the topics under kafka must differ from one another")
+
+
 class Config(_Section, frozen=True):
     """Everything that can be set.
 
@@ -96,6 +133,7 @@ class Config(_Section, frozen=True):
     match: MatchConfig = MatchConfig()
     window: WindowConfig = WindowConfig()
     state: StateConfig = StateConfig()
+    kafka: KafkaConfig = KafkaConfig()
 
 
 def load_config(
@@ -107,12 +145,17 @@ def load_config(
     tree = _from_file(file) if file is not None else {}
     for name, text in sorted((os.environ if environ is None else environ).items()):
         if name.startswith(ENV_PREFIX) and "__" in name:
-            _set(tree, name.removeprefix(ENV_PREFIX).lower().split("__"), text, name)
+            path = name.removeprefix(ENV_PREFIX).lower().split("__")
+            # A shell cannot set a variable with a dot in its name; no option has an underscore.
+            _set(tree, [*path[:2], *(key.replace("_", ".") for key in path[2:])], text, name)
     for override in overrides:
         dotted, equals, text = override.partition("=")
         if not equals:
             raise ConfigError(f"--set {override!r}: write section.key=value")
-        _set(tree, dotted.strip().split("."), text, f"--set {dotted.strip()}")
+        origin = f"--set {dotted.strip()}"
+        if is_secret(dotted):
+            raise ConfigError(f"{origin}: a secret comes from the environment or a file")
+        _set(tree, dotted.strip().split("."), text, origin)
     try:
         return msgspec.convert(tree, Config, strict=False)
     except msgspec.ValidationError as error:
@@ -121,9 +164,21 @@ def load_config(
 
 
 def config_tree(config: Config) -> dict[str, dict[str, Any]]:
-    """The settings as plain nested dictionaries, for printing."""
+    """The settings as plain nested dictionaries, for printing: secrets are masked."""
     tree: dict[str, dict[str, Any]] = msgspec.to_builtins(config)
+    kafka = tree["kafka"]
+    kafka["input"] = list(kafka["input"])
+    kafka["client"] = {k: MASK if is_secret(k) else v for k, v in kafka["client"].items()}
     return tree
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of a librdkafka option must never be shown.
+
+    >>> is_secret("sasl.password"), is_secret("sasl.username")
+    (True, False)
+    """
+    return _SECRET.search(key.lower()) is not None
 
 
 def _from_file(file: Path) -> dict[str, Any]:
@@ -136,9 +191,15 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 
 def _set(tree: dict[str, Any], path: list[str], text: str, origin: str) -> None:
-    if len(path) != 2 or not all(path):
+    if path[:2] == _OPEN and len(path) > 2:
+        tables, key = path[:2], ".".join(path[2:])
+    else:
+        tables, key = path[:1], ".".join(path[1:])
+    if not all(path) or (len(path) != 2 and tables != _OPEN):
         raise ConfigError(f"{origin}: a setting is named by its section and its key")
-    section = tree.setdefault(path[0], {})
-    if not isinstance(section, dict):
-        raise ConfigError(f"{origin}: {path[0]} is a section, not a value")
-    section[path[1]] = text
+    table = tree
+    for name in tables:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"{origin}: {name} is a section, not a value")
+    table[key] = [part.strip() for part in text.split(",")] if path in _LISTS else text

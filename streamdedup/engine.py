@@ -51,6 +51,7 @@ class Decision:
     """Verdicts of a batch, and what `apply` will write; nothing has been written yet."""
 
     outcomes: list[Verdict | Rejection]
+    entering: NDArray[np.int64]  # the articles, by place in the batch, that `batch` has records of
     batch: RecordBatch
     first_number: int
     candidates: int
@@ -172,19 +173,36 @@ class Deduplicator:
         records, matches = self._verify(sketch, admission, entering, article, number)
         outcomes, stories = self._outcomes(sketch, admission, records, matches)
         batch = _record_batch(sketch, admission, entering, stories)
-        return Decision(outcomes, batch, store.next_number, len(article), cut)
+        return Decision(outcomes, entering, batch, store.next_number, len(article), cut)
 
-    def apply(self, decision: Decision) -> None:
-        """Write what was decided; a decision can be applied once, on the state it was made on."""
+    def apply(self, decision: Decision, mark: bytes | None = None) -> None:
+        """Write what was decided; a decision can be applied once, on the state it was made on.
+
+        A mark is the caller's note of how far its source is contained, written together with it.
+        """
         if decision.first_number != self.store.next_number:
             raise ValueError("the index has changed since this decision was made")
-        self.store.append(decision.batch)
+        self.store.append(decision.batch, mark)
         self._stats = replace(
             self._stats,
             articles=self._stats.articles + len(decision.outcomes),
             candidates=self._stats.candidates + decision.candidates,
             cut_entries=self._stats.cut_entries + decision.cut_entries,
         )
+
+    def restore(self, encoded: Sequence[bytes], mark: bytes) -> None:
+        """Remember articles that were judged before, from their records alone, in that order."""
+        records = Records(encoded)
+        keys, key_starts = rekeyed(self.scheme, records)
+        # The clock is made again from the event times; each record already has its stamp.
+        clock = Clock.decoded(self.store.clock).after(records.events_ms).clock
+        batch = RecordBatch(encoded, records.seen_ms, keys, key_starts, clock.encoded())
+        self.store.append(batch, mark)
+
+    @property
+    def mark(self) -> bytes:
+        """The last mark that was written; empty if there was none."""
+        return self.store.mark
 
     def stats(self) -> EngineStats:
         """What happened since opening."""

@@ -46,3 +46,23 @@ class StateCorrupt(StateError):
 
 class StateDiskError(StateError):
     """The disk refused a read or a write: full, read-only or failing."""
+
+
+class ServiceError(StreamdedupError):
+    """The service cannot work with Kafka as it finds it; an operator must decide."""
+
+
+class TopicsError(ServiceError):
+    """A topic is missing or has settings under which articles would be lost."""
+
+
+class ChangelogMismatch(ServiceError):
+    """The changelog was written with other parameters."""
+
+
+class InputLost(ServiceError):
+    """Articles that were not judged yet are no longer in the input topic."""
+
+
+class TooManyDeadLetters(ServiceError):
+    """So many records cannot be judged that something must be wrong before them."""

@@ -21,6 +21,10 @@ from streamdedup.cli.terminal import printable
         (errors.StateDiskError("x"), 5),
         (errors.SourceError("x"), 5),
         (OSError(28, "No space left on device"), 5),
+        (errors.TopicsError("x"), 6),
+        (errors.ChangelogMismatch("x"), 6),
+        (errors.InputLost("x"), 7),
+        (errors.TooManyDeadLetters("x"), 8),
         (ZeroDivisionError("x"), 1),
     ],
 )

@@ -10,9 +10,12 @@ from enum import IntEnum
 from streamdedup.errors import (
     ConfigError,
     InputError,
+    InputLost,
+    ServiceError,
     SourceError,
     StateDiskError,
     StateError,
+    TooManyDeadLetters,
 )
 
 
@@ -25,6 +28,9 @@ class ExitCode(IntEnum):
     BAD_INPUT = 3
     STATE = 4
     DISK = 5
+    KAFKA = 6
+    INPUT_LOST = 7
+    DEAD_LETTERS = 8
     INTERRUPTED = 130
     BROKEN_PIPE = 141
     TERMINATED = 143
@@ -45,6 +51,12 @@ def exit_code(error: BaseException) -> ExitCode:
             return ExitCode.DISK
         case StateError():
             return ExitCode.STATE
+        case InputLost():
+            return ExitCode.INPUT_LOST
+        case TooManyDeadLetters():
+            return ExitCode.DEAD_LETTERS
+        case ServiceError():
+            return ExitCode.KAFKA
         case KeyboardInterrupt():
             return ExitCode.INTERRUPTED
         case _:

@@ -42,14 +42,21 @@ class Store(Protocol):
     def bucket_entries(self) -> int:
         """How many of its newest entries a bucket keeps."""
 
+    @property
+    def mark(self) -> bytes:
+        """What the last append that gave one was marked with; empty if none did.
+
+        The caller's own note of how far its source is contained here, atomic with the records.
+        """
+
     def probe(self, keys: NDArray[np.uint64]) -> Hits:
         """What lies in the bucket of each key, newest first, at most `bucket_entries`."""
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """The records of these numbers (each was returned by `probe` since the last append)."""
 
-    def append(self, batch: RecordBatch) -> None:
-        """Add records under the next numbers, and their keys to the buckets, all or nothing.
+    def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
+        """Add records under the next numbers, their keys to the buckets, the mark: all or nothing.
 
         An error means nothing was added: the same batch may be appended again.
         """

@@ -17,7 +17,7 @@ from streamdedup.store.database import META, Batch, Database
 
 FORMAT = 1
 _IDENTITY, _MANIFEST, _POSITION = b"identity", b"manifest", b"position"
-_CLOCK = b"clock"
+CLOCK, MARK = b"clock", b"mark"
 T = TypeVar("T")
 _POSITION_FORMAT = struct.Struct("<Qq")
 
@@ -117,14 +117,14 @@ def put_position(batch: Batch, position: Position) -> None:
     batch.put(META, _POSITION, packed)
 
 
-def read_clock(database: Database) -> bytes:
-    """The state of the stream's clock; empty if no article has come."""
-    return database.get(META, _CLOCK) or b""
+def read_note(database: Database, name: bytes) -> bytes:
+    """What the store's user left under `CLOCK` or `MARK`; empty if nothing."""
+    return database.get(META, name) or b""
 
 
-def put_clock(batch: Batch, clock: bytes) -> None:
-    """Record the state of the stream's clock."""
-    batch.put(META, _CLOCK, clock)
+def put_note(batch: Batch, name: bytes, note: bytes) -> None:
+    """Leave a note, together with what it speaks of."""
+    batch.put(META, name, note)
 
 
 def _read(database: Database, key: bytes, shape: type[T]) -> T | None:

@@ -19,6 +19,7 @@ class MemoryStore:
         self.bucket_entries = bucket_entries
         self.watermark_ms = 0
         self.clock = b""
+        self.mark = b""
         self._records: list[bytes] = []
         self._buckets: dict[int, list[int]] = {}
 
@@ -40,7 +41,7 @@ class MemoryStore:
         """Read records by number."""
         return Records([self._records[number] for number in numbers.tolist()])
 
-    def append(self, batch: RecordBatch) -> None:
+    def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
         """Add records and keys."""
         keys = batch.keys.tolist()
         for index, record in enumerate(batch.records):
@@ -53,6 +54,8 @@ class MemoryStore:
         if len(batch.seen_ms):
             self.watermark_ms = max(self.watermark_ms, int(batch.seen_ms.max()))
             self.clock = batch.clock
+        if mark is not None:
+            self.mark = mark
 
     def close(self) -> None:
         """Nothing is held open."""

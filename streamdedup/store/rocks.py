@@ -21,11 +21,13 @@ from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.head import Head
 from streamdedup.store.index import Index, newest_of
 from streamdedup.store.manifest import (
+    CLOCK,
+    MARK,
     Position,
     check_identity,
-    put_clock,
+    put_note,
     put_position,
-    read_clock,
+    read_note,
     read_position,
 )
 from streamdedup.store.records import RecordBatch, Records, record_key, record_number
@@ -58,7 +60,8 @@ class RocksStore:
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
             self._position = read_position(self._db)
-            self._clock = read_clock(self._db)
+            self._clock = read_note(self._db, CLOCK)
+            self._mark = read_note(self._db, MARK)
             self._index = Index(
                 self._db,
                 _geometry(config, max_keys),
@@ -86,6 +89,11 @@ class RocksStore:
     def clock(self) -> bytes:
         """The clock's state."""
         return self._clock
+
+    @property
+    def mark(self) -> bytes:
+        """What the last append that gave one was marked with."""
+        return self._mark
 
     @property
     def segments(self) -> int:
@@ -119,28 +127,32 @@ class RocksStore:
             encoded.append(record)
         return Records(encoded)
 
-    def append(self, batch: RecordBatch) -> None:
+    def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
         """Upkeep, then one atomic write, then memory.
 
         In this order an error means that nothing was added: upkeep may fail before the write but
         changes no answer, and what follows the write cannot fail.  The same batch may come again.
         """
         count = len(batch.records)
-        if count == 0:
+        if count == 0 and mark is None:
             return
         self._upkeep(count)
+        newest_ms = int(batch.seen_ms.max()) if count else 0
         position = Position(
             next_number=self.next_number + count,
-            watermark_ms=max(self.watermark_ms, int(batch.seen_ms.max())),
+            watermark_ms=max(self.watermark_ms, newest_ms),
         )
         write = self._db.batch()
         for number, record in enumerate(batch.records, self.next_number):
             write.put(RECORDS, record_key(number), record)
         put_position(write, position)
-        put_clock(write, batch.clock)
+        clock = batch.clock if count else self._clock
+        put_note(write, CLOCK, clock)
+        if mark is not None:
+            put_note(write, MARK, mark)
         self._db.write(write)
-        self._position = position
-        self._clock = batch.clock
+        self._position, self._clock = position, clock
+        self._mark = self._mark if mark is None else mark
         self._insert(batch)
 
     def close(self) -> None:

@@ -1,0 +1,53 @@
+"""A second thread that makes the next batch ready while the first commits the last one.
+
+The commit is a round trip of idle time; decoding and sketching fill it.  At most one batch is ready
+and one is being made, which bounds the memory.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event
+from types import TracebackType
+from typing import Self
+
+from streamdedup.kafka.intake import Intake, Prepared
+
+_LOOK_SECONDS = 0.1
+
+
+class Ahead:
+    """Batches of an intake, one made while the one before is being dealt with."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self._closed = Event()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ahead")
+        self._next: Future[Prepared | None] = self._pool.submit(self._make)
+
+    def take(self, timeout_seconds: float) -> Prepared | None:
+        """The next batch, or None if nothing has arrived in time; the one after it is begun."""
+        wait([self._next], timeout_seconds)
+        if not self._next.done():
+            return None
+        done, self._next = self._next, self._pool.submit(self._make)
+        return done.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._closed.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _make(self) -> Prepared | None:
+        while not self._closed.is_set():
+            batch = self._intake.next_batch(_LOOK_SECONDS)
+            if batch is not None:
+                return batch
+        return None

@@ -1,0 +1,153 @@
+"""The commit: how a judged batch leaves, all of it once or nothing of it.
+
+1. Decide against the index; nothing is written anywhere.        (owner)
+2. Begin a transaction; the broker refuses it if another owner has begun since.
+3. Produce verdicts, unique articles and dead letters.
+4. Produce the changelog: a record an article.
+5. Send the input offsets, with the group's generation: a member that is no longer the owner is
+   refused here even if no new owner has begun yet.
+6. Commit.  From here on everybody sees the batch; before, nobody does.
+7. Apply it to the index, in one write with the changelog position that it is contained in.  (owner)
+
+A crash before 6 leaves nothing, after 6 a batch that the next life finds in the changelog.  Where
+the outcome of 6 is unknown, nothing is assumed: the changelog is read (`docs/exactly-once.md`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event
+from time import perf_counter
+
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+
+from streamdedup.config import KafkaConfig
+from streamdedup.kafka.changelog import Changelog
+from streamdedup.kafka.clients import OnError, producer, transaction_options
+from streamdedup.kafka.closing import close_within
+from streamdedup.kafka.failpoints import Failpoints
+from streamdedup.kafka.membership import Membership
+from streamdedup.kafka.outputs import JudgedBatch, LastWritten, Outputs
+from streamdedup.kafka.topics import OutputTopics
+
+# Together well below max.poll.interval.ms (five minutes), within which an owner must be heard of.
+_COMMIT_SECONDS = 60.0
+_STOPPING_SECONDS = 1.5
+_SLICE_SECONDS = 1.0
+_CLOSE_SECONDS = 0.5
+
+
+class CommitFailed(Exception):
+    """The batch may or may not be out; only the changelog knows."""
+
+    def __init__(self, error: KafkaError, *, fenced: bool) -> None:
+        super().__init__(error.str())
+        self.fenced = fenced
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What is known after the commit."""
+
+    last: LastWritten | None  # None if the batch had only dead letters
+    produce_seconds: float
+    commit_seconds: float
+
+
+_FENCED = frozenset(
+    {
+        KafkaError._FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+
+
+class Committer:
+    """The transactional producer of one period of ownership."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        topics: OutputTopics,
+        changelog: Changelog,
+        membership: Membership,
+        failpoints: Failpoints,
+        stop: Event,
+        on_error: OnError,
+    ) -> None:
+        self._producer: Producer = producer(transaction_options(config, on_error))
+        self._outputs = Outputs(self._producer, config, topics, changelog)
+        self._membership = membership
+        self._failpoints = failpoints
+        self._stop = stop
+
+    def fence_others(self) -> None:
+        """End whatever transaction an earlier owner left open, and keep it from ever committing.
+
+        From here on the changelog does not change but by us.
+        """
+        self._patiently(self._producer.init_transactions)
+        self._failpoints.reach("fenced-others")
+
+    def commit(self, batch: JudgedBatch) -> Committed:
+        """Steps 2 to 6; raises `CommitFailed` if it is not certain that the batch is out."""
+        reach = self._failpoints.reach
+        started = perf_counter()
+        try:
+            self._producer.begin_transaction()  # 2
+            reach("begun")
+            self._outputs.verdicts(batch)  # 3
+            reach("verdicts-produced")
+            last = self._outputs.changelog(batch)  # 4
+            reach("changelog-produced")
+            produced = perf_counter()
+            self._send_offsets(batch)  # 5
+            reach("offsets-sent")
+            self._patiently(self._producer.commit_transaction)  # 6
+            reach("committed")
+        except BufferError as error:
+            raise CommitFailed(
+                KafkaError(KafkaError._QUEUE_FULL, str(error)), fenced=False
+            ) from None
+        except KafkaException as error:
+            failure: KafkaError = error.args[0]
+            raise CommitFailed(failure, fenced=failure.code() in _FENCED) from None
+        self._producer.poll(0)
+        return Committed(last, produced - started, perf_counter() - produced)
+
+    def close(self) -> None:
+        """Let go; an open transaction is ended by the next `fence_others` at the latest."""
+        # A producer that cannot reach its broker would be waited for.
+        self._producer.purge(blocking=False)
+        close_within(_CLOSE_SECONDS, self._producer.close)
+
+    def _send_offsets(self, batch: JudgedBatch) -> None:
+        offsets = [
+            TopicPartition(topic, partition, offset)
+            for (topic, partition), offset in batch.positions.items()
+        ]
+
+        def send(timeout_seconds: float) -> None:
+            generation = self._membership.generation()
+            self._producer.send_offsets_to_transaction(offsets, generation, timeout_seconds)
+
+        self._patiently(send)
+
+    def _patiently(self, call: Callable[[float], None]) -> None:
+        """Again while Kafka says that it may be tried again, but not for ever."""
+        started = time.monotonic()
+        while True:
+            try:
+                call(_SLICE_SECONDS)
+            except KafkaException as error:
+                limit = _STOPPING_SECONDS if self._stop.is_set() else _COMMIT_SECONDS
+                if not error.args[0].retriable() or time.monotonic() - started > limit:
+                    raise
+            else:
+                return

@@ -1,0 +1,80 @@
+"""From Kafka records to a sketched batch: everything that can be done before the index is asked.
+
+It is pure but for reading the input, so it runs beside the commit of the batch before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from streamdedup.article import Article, ArticleDecoder
+from streamdedup.config import InputConfig
+from streamdedup.engine import Sketch
+from streamdedup.errors import InputError
+from streamdedup.kafka.dead_letters import STAGE_DECODE, DeadLetter
+from streamdedup.kafka.source import Source
+
+_YEAR_10000_MS = 253_402_300_800_000
+Sketcher = Callable[[Sequence[Article]], Sketch]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A batch of records; `places` tells for each article which record it came in."""
+
+    records: list[Message]
+    places: list[int]
+    dead: list[DeadLetter]
+    sketch: Sketch
+    gather_seconds: float
+    sketch_seconds: float
+
+
+class Intake:
+    """Gathers, decodes and sketches one batch at a time."""
+
+    def __init__(
+        self, source: Source, config: InputConfig, sketcher: Sketcher, most_records: int
+    ) -> None:
+        self._source = source
+        self._decode = ArticleDecoder(config).decode
+        self._sketcher = sketcher
+        self._most_records = most_records
+
+    def next_batch(self, timeout_seconds: float) -> Prepared | None:
+        """The next records, or None if none came in time."""
+        started = perf_counter()
+        records = self._source.gather(self._most_records, timeout_seconds)
+        if not records:
+            return None
+        gathered = perf_counter()
+        articles: list[Article] = []
+        places: list[int] = []
+        dead: list[DeadLetter] = []
+        for place, record in enumerate(records):
+            try:
+                articles.append(self._article(record))
+                places.append(place)
+            except InputError as error:
+                dead.append(DeadLetter(place, STAGE_DECODE, error.reason, error.detail))
+        sketch = self._sketcher(articles)
+        return Prepared(
+            records, places, dead, sketch, gathered - started, perf_counter() - gathered
+        )
+
+    def _article(self, record: Message) -> Article:
+        value = record.value()
+        if value is None:
+            raise InputError("no_value", "the record has no value (a tombstone)")
+        article = self._decode(value)
+        if article.published is not None:
+            return article
+        kind, timestamp_ms = record.timestamp()
+        # A producer can write any number; one that is no date is as good as none.
+        if kind == TIMESTAMP_NOT_AVAILABLE or not 0 <= timestamp_ms < _YEAR_10000_MS:
+            return article
+        return Article(id=article.id, text=article.text, published=timestamp_ms)

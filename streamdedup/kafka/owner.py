@@ -1,0 +1,195 @@
+"""One period of ownership: fence the owners before, make the index complete, then judge.
+
+`run` is the loop, and the path of an article from top to bottom.  It ends when the group, the
+operator or an error says so; whatever the error, the next period begins from the changelog.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+from time import monotonic, perf_counter
+from typing import TypeVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from streamdedup.config import Config
+from streamdedup.errors import StateDiskError
+from streamdedup.kafka.ahead import Ahead
+from streamdedup.kafka.changelog import Changelog
+from streamdedup.kafka.clients import OnError
+from streamdedup.kafka.commit import Committed, Committer
+from streamdedup.kafka.dead_letters import DeadLetterLimits
+from streamdedup.kafka.failpoints import Failpoints
+from streamdedup.kafka.intake import Intake, Prepared
+from streamdedup.kafka.membership import Membership, Ownership
+from streamdedup.kafka.outputs import JudgedBatch, judged_batch
+from streamdedup.kafka.replica import Replica
+from streamdedup.kafka.report import BatchReport, Listener, Role, StageSeconds
+from streamdedup.kafka.source import Source
+from streamdedup.kafka.topics import OutputTopics, input_partitions
+
+Done = TypeVar("Done")
+
+_WAIT_SECONDS = 0.1
+_DISK_RETRY_SECONDS = 1.0
+_LOOK_FOR_PARTITIONS_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a period of ownership works with and does not own."""
+
+    config: Config
+    admin: AdminClient
+    topics: OutputTopics
+    changelog: Changelog
+    replica: Replica
+    limits: DeadLetterLimits
+    listener: Listener
+    failpoints: Failpoints
+    stop: Event
+    on_error: OnError
+    skip_lost: bool
+
+
+class Owner:
+    """The one that judges, as long as the group lets it."""
+
+    def __init__(self, surroundings: Surroundings, membership: Membership) -> None:
+        self._s = surroundings
+        self._membership = membership
+
+    def run(self) -> None:
+        """Judge until ownership ends; raises `CommitFailed` if a batch's fate is unknown."""
+        s = self._s
+        s.listener.on_role(Role.RESTORING)
+        committer = Committer(
+            s.config.kafka,
+            s.topics,
+            s.changelog,
+            self._membership,
+            s.failpoints,
+            s.stop,
+            s.on_error,
+        )
+        source = Source(s.config.kafka, s.on_error, skip_lost=s.skip_lost)
+        with closing(committer), closing(source):
+            committer.fence_others()
+            s.replica.return_to_mark()
+            if not s.replica.catch_up(self._still_owner):
+                return
+            s.failpoints.reach("restored")
+            self._take_partitions(source)
+            s.listener.on_role(Role.WORKING)
+            self._judge(committer, source)
+
+    def _judge(self, committer: Committer, source: Source) -> None:
+        s = self._s
+        engine = s.replica.engine
+        intake = Intake(source, s.config.input, engine.sketch, s.config.kafka.batch_articles)
+        look_at = monotonic() + _LOOK_FOR_PARTITIONS_SECONDS
+        with Ahead(intake) as ahead:
+            while self._still_owner():
+                prepared = ahead.take(_WAIT_SECONDS)
+                if monotonic() > look_at:
+                    look_at = monotonic() + _LOOK_FOR_PARTITIONS_SECONDS
+                    self._look_for_partitions(source)
+                if prepared is None:
+                    continue
+                s.failpoints.reach("gathered")
+                batch = self._patiently(partial(self._decide, prepared))
+                if batch is None:
+                    return
+                s.limits.check(len(prepared.records), batch.dead)
+                s.failpoints.reach("decided")
+                committed = committer.commit(batch)
+                applied = self._patiently(partial(self._apply, batch, committed))
+                if applied is None:
+                    return
+                s.failpoints.reach("applied")
+                s.limits.count(len(prepared.records), batch.dead)
+                s.listener.on_batch(_report(batch, committed, applied))
+
+    def _decide(self, prepared: Prepared) -> JudgedBatch:
+        started = perf_counter()
+        decision = self._s.replica.engine.decide(prepared.sketch)
+        return judged_batch(prepared, decision, perf_counter() - started)
+
+    def _apply(self, batch: JudgedBatch, committed: Committed) -> float:
+        started = perf_counter()
+        self._s.replica.apply(batch.decision, committed.last)
+        return perf_counter() - started
+
+    def _still_owner(self) -> bool:
+        """Hear what the group says; in the middle of a rebalance, wait for its end.
+
+        Whoever owned the index in between has fenced our producer, so if it can still commit,
+        nobody did, and everything at hand is still true.
+        """
+        timeout_seconds = 0.0
+        while not self._s.stop.is_set():
+            ownership = self._membership.poll(timeout_seconds)
+            if ownership is not Ownership.UNDECIDED:
+                return ownership is Ownership.OWNER
+            timeout_seconds = _WAIT_SECONDS
+        return False
+
+    def _patiently(self, work: Callable[[], Done]) -> Done | None:
+        """Until the disk lets it be done; None if ownership ends before that."""
+        s = self._s
+        blocked = False
+        while True:
+            try:
+                done = work()
+            except StateDiskError as error:
+                if not blocked:
+                    s.listener.on_role(Role.BLOCKED)
+                    s.listener.on_trouble(f"{error}; nothing is judged until it works again")
+                blocked = True
+                s.stop.wait(_DISK_RETRY_SECONDS)
+                if not self._still_owner():
+                    return None
+            else:
+                if blocked:
+                    s.listener.on_event("the state directory works again")
+                    s.listener.on_role(Role.WORKING)
+                return done
+
+    def _take_partitions(self, source: Source) -> None:
+        for loss in source.assign(input_partitions(self._s.admin, self._s.config)):
+            self._s.listener.on_trouble(f"going on without lost articles: {loss}")
+
+    def _look_for_partitions(self, source: Source) -> None:
+        try:
+            self._take_partitions(source)
+        except KafkaException as error:
+            self._s.listener.on_trouble(f"cannot look for new partitions: {error.args[0].str()}")
+
+
+def _report(batch: JudgedBatch, committed: Committed, apply_seconds: float) -> BatchReport:
+    prepared, decision = batch.prepared, batch.decision
+    timestamps = [record.timestamp()[1] for record in prepared.records]
+    return BatchReport(
+        records=len(prepared.records),
+        input_bytes=sum(map(len, prepared.records)),
+        by_reason=batch.by_reason,
+        dead_letters=Counter(letter.reason for letter in batch.dead),
+        candidates=decision.candidates,
+        cut_entries=decision.cut_entries,
+        oldest_record_ms=max(min(timestamps), 0),
+        positions=batch.positions,
+        seconds=StageSeconds(
+            gather=prepared.gather_seconds,
+            sketch=prepared.sketch_seconds,
+            decide=batch.decide_seconds,
+            produce=committed.produce_seconds,
+            commit=committed.commit_seconds,
+            apply=apply_seconds,
+        ),
+    )

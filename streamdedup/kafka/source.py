@@ -1,0 +1,106 @@
+"""The input: every partition of every input topic, read by the owner from the committed offsets.
+
+It assigns itself instead of being assigned, because the index has one owner.  It knows offsets and
+retention, not what an article is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from streamdedup.config import KafkaConfig
+from streamdedup.errors import InputLost
+from streamdedup.kafka.clients import OnError, consumer, consumer_options
+
+_REQUEST_SECONDS = 10.0
+_OUT_OF_RANGE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
+_BATCH_BYTES = 32 << 20
+_CHUNK = 1_000
+
+
+class Source:
+    """The owner's input consumer."""
+
+    def __init__(self, config: KafkaConfig, on_error: OnError, *, skip_lost: bool) -> None:
+        self._consumer = consumer(consumer_options(config, on_error))
+        self._skip_lost = skip_lost
+        self._assigned: set[tuple[str, int]] = set()
+
+    def assign(self, partitions: Sequence[tuple[str, int]]) -> list[str]:
+        """Take these partitions too; tells what was lost, if losing is allowed."""
+        new = [place for place in partitions if place not in self._assigned]
+        if not new:
+            return []
+        asked = [TopicPartition(topic, partition) for topic, partition in new]
+        committed = self._consumer.committed(asked, timeout=_REQUEST_SECONDS)
+        lost = [loss for place in committed if (loss := self._place(place))]
+        if lost and not self._skip_lost:
+            raise InputLost(
+                "articles were lost before they were judged:\n  "
+                + "\n  ".join(lost)
+                + "\nrun with --skip-lost to go on without them"
+            )
+        self._consumer.incremental_assign(committed)
+        self._assigned.update(new)
+        return lost
+
+    def gather(self, most: int, timeout_seconds: float) -> list[Message]:
+        """What has arrived, as soon as something has: little when quiet, `most` when behind."""
+        arrived = self._checked(self._consumer.consume(1, timeout_seconds))
+        size = sum(len(message) for message in arrived)
+        while arrived and len(arrived) < most and size < _BATCH_BYTES:
+            more = self._consumer.consume(min(_CHUNK, most - len(arrived)), 0)
+            if not more:
+                break
+            good = self._checked(more)
+            size += sum(len(message) for message in good)
+            arrived += good
+        return arrived
+
+    def close(self) -> None:
+        """Let go of everything that was fetched."""
+        self._consumer.close()
+
+    def _place(self, place: TopicPartition) -> str | None:
+        """Set where to start; says what is missing between there and the committed offset."""
+        if place.error is not None:
+            raise KafkaException(place.error)
+        if place.offset < 0:  # nothing committed yet: everything there is
+            place.offset = OFFSET_BEGINNING
+            return None
+        marks = self._consumer.get_watermark_offsets(place, timeout=_REQUEST_SECONDS)
+        if marks is None:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the input's offsets"))
+        first, end = marks
+        if first <= place.offset <= end:
+            return None
+        name = f"{place.topic}[{place.partition}]"
+        committed, place.offset = place.offset, OFFSET_BEGINNING
+        if committed < first:
+            return f"{name}: offsets {committed:,} to {first - 1:,} are gone (retention)"
+        return f"{name}: ends at offset {end:,}, before the committed {committed:,} (made anew?)"
+
+    def _checked(self, messages: list[Message]) -> list[Message]:
+        if all(message.error() is None for message in messages):
+            return messages
+        good = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                good.append(message)
+            elif error.code() in _OUT_OF_RANGE:
+                raise InputLost(
+                    f"{message.topic()}[{message.partition()}]: the next offset is no longer there "
+                    "(retention); run with --skip-lost to go on without what is lost"
+                )
+            elif error.fatal():
+                raise KafkaException(error)
+        return good
