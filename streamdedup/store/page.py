@@ -110,12 +110,15 @@ def merge_pages(
 
 
 @compiled
-def known_bits(entries: NDArray[np.uint64], page: int, tier_bits: int) -> NDArray[np.uint64]:
-    """What a page knows of the keys of its entries, for the filter: page number, then tail."""
+def keys_of(
+    entries: NDArray[np.uint64], page: int, tier_bits: int, shift: int
+) -> NDArray[np.uint64]:
+    """The keys of a page's entries as far as it knows them; their low `shift` bits are zero."""
     out = np.empty(len(entries), np.uint64)
     top = np.uint64(page) << _32
     for at in range(len(entries)):
-        out[at] = (top | entries[at] >> _32) >> np.uint64(tier_bits)
+        known = (top | entries[at] >> _32) >> np.uint64(tier_bits)
+        out[at] = known << np.uint64(shift)
     return out
 
 

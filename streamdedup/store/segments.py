@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streamdedup.store.contract import Hits
 from streamdedup.store.database import FILTERS, PAGES, Database
-from streamdedup.store.filter import filter_pass
+from streamdedup.store.filter import dealt, filter_pass
 from streamdedup.store.manifest import Segment
 from streamdedup.store.page import search_pages
 
@@ -32,8 +32,8 @@ class Geometry:
         return 1 << self.fan_bits
 
     @property
-    def known_shift(self) -> int:
-        """A key shifted by this is what every page knows of it: page number and tail."""
+    def unknown_bits(self) -> int:
+        """How many low bits of a key no page knows: page number and tail are the others."""
         return 64 - self.page_bits - 32
 
     def pages(self, tier: int) -> int:
@@ -77,8 +77,10 @@ def probe_segments(
     hit_keys: list[NDArray[np.int64]] = []
     hit_segments: list[NDArray[np.int64]] = []
     newest_first = segments[::-1]
+    place = dealt(keys)
+    dealt_keys = keys[place]
     for order, segment in enumerate(newest_first):
-        passed = filter_pass(segment.filter, keys, geometry.known_shift)
+        passed = place[filter_pass(segment.filter, dealt_keys, geometry.unknown_bits)]
         hit_keys.append(passed)
         hit_segments.append(np.full(len(passed), order, np.int64))
     key_index = np.concatenate(hit_keys) if hit_keys else np.zeros(0, np.int64)
