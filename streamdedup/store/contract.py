@@ -38,8 +38,11 @@ class Store(Protocol):
     def bucket_entries(self) -> int:
         """How many of its newest entries a bucket keeps."""
 
-    def probe(self, keys: NDArray[np.uint64]) -> Hits:
-        """What lies in the bucket of each key, newest first, at most `bucket_entries`."""
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
+        """What lies in the bucket of each key, newest first, at most `bucket_entries`.
+
+        Keys come by article, article i's from `starts[i]` on: a hint that changes no answer.
+        """
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """The records of these numbers (each was returned by `probe` since the last append)."""
