@@ -3,8 +3,8 @@
 A Bloom filter whose bits for one key lie in one cache line: eight 64-bit words a block, one bit in
 each word.  Keys are hashes, so the top bits of a key choose its block: pages are added in order of
 their keys and walk through the filter from end to end.  The second entry of a bucket is added as
-the key's second self, the third as its third, up to `COUNTED`.  At 12 bits an entry about one
-absent key in two hundred and fifty passes; no count is ever too small.
+the key's second self, the third as its third, up to `COUNTED`.  At 16 bits an entry about one
+absent key in a thousand passes; no count is ever too small.
 """
 
 from __future__ import annotations
