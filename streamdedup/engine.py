@@ -146,7 +146,7 @@ class Deduplicator:
     def decide(self, sketch: Sketch) -> Decision:
         """Probe, verify, choose.  Reads only."""
         keys, store = sketch.keys, self.store
-        hits = store.probe(keys.values)
+        hits = store.probe(keys.values, keys.starts)
         gate = Gate(
             sketch.ids,
             sketch.payloads,

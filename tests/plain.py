@@ -65,9 +65,13 @@ def open_rocks(path: Path, state: StateConfig = TINY, *, window_ms: int = 0) -> 
     )
 
 
-def buckets_in(store: Store, buckets: Sequence[int]) -> list[list[int]]:
-    """What lies in each bucket, newest first."""
-    hits = store.probe(np.array([key_of(bucket) for bucket in buckets], np.uint64))
+def buckets_in(
+    store: Store, buckets: Sequence[int], article_starts: Sequence[int] | None = None
+) -> list[list[int]]:
+    """What lies in each bucket, newest first; as if one article had all of them unless told."""
+    keys = np.array([key_of(bucket) for bucket in buckets], np.uint64)
+    article = np.array(article_starts or [0, len(keys)], np.int64)
+    hits = store.probe(keys, article)
     starts = hits.starts.tolist()
     return [hits.numbers[first:end].tolist() for first, end in pairwise(starts)]
 

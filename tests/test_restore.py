@@ -31,7 +31,8 @@ def judged(path: Path | None, batch: int) -> tuple[list[list[int]], list[bytes]]
 
 
 def buckets(engine: Deduplicator) -> list[list[int]]:
-    hits = engine.store.probe(engine.sketch(ARTICLES).keys.values)
+    keys = engine.sketch(ARTICLES).keys
+    hits = engine.store.probe(keys.values, keys.starts)
     return [part.tolist() for part in np.split(hits.numbers, hits.starts[1:-1])]
 
 

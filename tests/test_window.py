@@ -197,27 +197,50 @@ def test_both_stores_cut_as_many_entries_of_a_hot_bucket(tmp_path: Path) -> None
 # -- disk ------------------------------------------------------------------------------------
 
 ARTICLES_A_WINDOW = 600
+MANY_A_WINDOW = 16_000
+BIGGER = StateConfig(head_articles=1_024, fan_in=4, bucket_entries=8, cache_mib=16)
 
 
-def streamed(path: Path, windows: int) -> tuple[int, int]:
-    """Bytes of the directory before and after it was closed."""
-    store = open_rocks(path, NARROW, window_ms=1_000 * ARTICLES_A_WINDOW)
-    for first in range(0, windows * ARTICLES_A_WINDOW, 10):
-        numbers = range(first, first + 10)
-        rows = [[n % 50, n, n + 1] for n in numbers]
-        store.append(records_of(rows, [1_000 * n for n in numbers], bytes(16_000)))
-    size = disk_bytes(path)
-    store.close()
-    return size, disk_bytes(path)
+def streamed(path: Path, windows: int) -> None:
+    """A feed of small articles, an article a second."""
+    with closing(open_rocks(path, NARROW, window_ms=1_000 * ARTICLES_A_WINDOW)) as store:
+        for first in range(0, windows * ARTICLES_A_WINDOW, 10):
+            numbers = range(first, first + 10)
+            rows = [[n % 50, n, n + 1] for n in numbers]
+            store.append(records_of(rows, [1_000 * n for n in numbers], bytes(100)))
+
+
+def streamed_sizes(path: Path, windows: int) -> tuple[list[int], int]:
+    """64 MB a window: bytes of the directory as the feed runs, and after it was closed."""
+    sizes = []
+    with closing(open_rocks(path, BIGGER, window_ms=1_000 * MANY_A_WINDOW)) as store:
+        for first in range(0, windows * MANY_A_WINDOW, 400):
+            numbers = range(first, first + 400)
+            rows = [[n % 50, n, n + 1, n + 2, n + 3, n + 4] for n in numbers]
+            store.append(records_of(rows, [1_000 * n for n in numbers], bytes(4_000)))
+            sizes.append(disk_bytes(path))
+    return sizes, disk_bytes(path)
 
 
 def disk_bytes(path: Path) -> int:
-    """All files, also the up to 3 MiB of messages that RocksDB keeps whatever the data."""
+    """Of all files, also the up to 3 MiB of messages that RocksDB keeps whatever the data."""
     total = 0
     for file in path.iterdir():
         with suppress(FileNotFoundError):  # a compaction has just ended
             total += file.stat().st_size
     return total
+
+
+def test_ten_windows_take_little_more_disk_than_one(tmp_path: Path) -> None:
+    one, one_closed = streamed_sizes(tmp_path / "one", 1)
+    ten, ten_closed = streamed_sizes(tmp_path / "ten", 10)
+    assert one_closed > MANY_A_WINDOW * 4_000
+    assert ten_closed <= 1.5 * one_closed
+    assert ten[-1] <= 1.5 * one[-1]
+    # Between two expiries, and while tables are rewritten, it is more, but never without bound.
+    latter = ten[len(ten) // 2 :]
+    assert sum(latter) / len(latter) <= 1.5 * one_closed
+    assert max(latter) <= 2 * one_closed
 
 
 def test_nothing_is_left_of_what_has_expired(tmp_path: Path) -> None:

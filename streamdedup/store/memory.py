@@ -28,14 +28,14 @@ class MemoryStore:
         """Numbers are places in the list of records."""
         return len(self._records)
 
-    def probe(self, keys: NDArray[np.uint64]) -> Hits:
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
         """Look every key up."""
         numbers: list[int] = []
-        starts = [0]
+        ends = [0]
         for key in keys.tolist():
             numbers.extend(reversed(self._buckets.get(key, [])))
-            starts.append(len(numbers))
-        return Hits(np.array(numbers, np.int64), np.array(starts, np.int64))
+            ends.append(len(numbers))
+        return Hits(np.array(numbers, np.int64), np.array(ends, np.int64))
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """Read records by number."""

@@ -56,6 +56,9 @@ class RocksStore:
         self._head_articles = config.head_articles
         self._max_keys = max_keys
         self._window_ms = window_ms
+        self._rekey = rekey
+        # What was read since the last probe or append: a lead's record is soon verified against.
+        self._read: dict[int, bytes] = {}
         self._db = Database(path, cache_mib=config.cache_mib)
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
@@ -68,9 +71,10 @@ class RocksStore:
                 head_articles=config.head_articles,
                 filter_bits=config.filter_bits,
                 window_ms=window_ms,
+                keys_of_articles=lambda numbers: self._rekey(self.fetch(numbers)),
             )
             self._head = self._new_head(self._index.end)
-            self._reload(rekey)
+            self._reload()
         except BaseException:
             self._db.close()
             raise
@@ -100,31 +104,35 @@ class RocksStore:
         """How many segments are live."""
         return self._index.segments
 
-    def probe(self, keys: NDArray[np.uint64]) -> Hits:
+    @property
+    def pages_read(self) -> int:
+        """How many pages of segments were read by all probes so far."""
+        return self._index.pages_read
+
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
         """Head, then heads being frozen and segments: newest first."""
+        self._read.clear()
         newest = self._head.probe(keys, self.bucket_entries)
-        return newest_of(newest, self._index.probe(keys), self.bucket_entries)
+        return newest_of(newest, self._index.probe(keys, starts), self.bucket_entries)
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
-        """From memory if they are recent, from RocksDB if not."""
+        """From memory if they are recent or just read, from RocksDB if not."""
         wanted = numbers.tolist()
         heads = [self._head, *self._index.heads]
         in_memory = heads[-1].base
-        stored = iter(
-            self._db.get_many(
-                RECORDS, [record_key(number) for number in wanted if number < in_memory]
-            )
-        )
+        missing = sorted({n for n in wanted if n < in_memory and n not in self._read})
+        stored = self._db.get_many(RECORDS, [record_key(number) for number in missing])
+        for number, record in zip(missing, stored, strict=True):
+            if record is None:
+                raise self._damaged(f"record {number} is missing")
+            self._read[number] = record
         encoded: list[bytes] = []
         for number in wanted:
             if number < in_memory:
-                record = next(stored)
+                encoded.append(self._read[number])
             else:
                 head = next(head for head in heads if number >= head.base)
-                record = head.records[number - head.base]
-            if record is None:
-                raise self._damaged(f"record {number} is missing")
-            encoded.append(record)
+                encoded.append(head.records[number - head.base])
         return Records(encoded)
 
     def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
@@ -136,6 +144,7 @@ class RocksStore:
         count = len(batch.records)
         if count == 0 and mark is None:
             return
+        self._read.clear()
         self._upkeep(count)
         newest_ms = int(batch.seen_ms.max()) if count else 0
         position = Position(
@@ -186,7 +195,7 @@ class RocksStore:
                 self._head = self._new_head(full.base + full.count)
             first = last
 
-    def _reload(self, rekey: Rekey) -> None:
+    def _reload(self) -> None:
         """Make the head again from the records behind the last segment."""
         number = self._head.base
         # The scan is closed at once: RocksDB keeps its lock as long as an iterator lives.
@@ -197,7 +206,7 @@ class RocksStore:
                         raise self._damaged(f"record {number} is missing")
                     number += 1
                 records = Records([value for _, value in chunk])
-                keys, key_starts = rekey(records)
+                keys, key_starts = self._rekey(records)
                 self._insert(RecordBatch(records.encoded, records.seen_ms, keys, key_starts))
                 self._index.work(len(chunk))
         if number != self.next_number:
