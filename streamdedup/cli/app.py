@@ -59,6 +59,9 @@ def cli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; nothing escapes but a message."""
+    if _fill_closed_streams():
+        _say("error: standard output is closed")
+        return ExitCode.DISK
     try:
         # Not cli.main(): that one maps a broken pipe and a keyboard interrupt to its own codes.
         with cli.make_context("streamdedup", list(arguments)) as context:
@@ -83,6 +86,19 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         return _failure(error)
     return ExitCode.OK
+
+
+def _fill_closed_streams() -> bool:
+    """No file opened later may become a standard stream; tells if standard output was closed."""
+    closed = sys.stdout is None
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the process's life
+    return closed
 
 
 def _usage_error(error: click.ClickException) -> int:

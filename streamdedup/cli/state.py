@@ -44,7 +44,7 @@ def _rows(tree: dict[str, Any], indent: str = "") -> Iterator[str]:
                 pairs = (f"{key} {_shown(inner)}" for key, inner in item.items())
                 yield f"{indent}  " + "  ".join(pairs)
         else:
-            yield f"{indent}{name:<20}{_shown(value)}"
+            yield f"{indent}{name:<24}{_shown(value)}"
 
 
 def _shown(value: object) -> str:

@@ -68,7 +68,9 @@ class Database:
         except rocksdict.DbClosedError:
             raise
         except OSError as error:
-            raise StateDiskError(f"state directory {self.path}: {error.strerror}") from None
+            raise StateDiskError(
+                f"state directory {self.path}: {error.strerror or error}"
+            ) from None
         except Exception as error:
             # rocksdict raises bare Exception; anything else is a bug and keeps its traceback.
             if type(error) is not Exception:
