@@ -23,16 +23,13 @@ def state_info(path: Path) -> dict[str, Any]:
     """
     for _ in range(_ATTEMPTS):
         before = _manifests(path)
-        # A live process may delete a log or a table that we have just read of; it first says so
-        # in RocksDB's manifest.  What is read of a directory that stands still is so.
         try:
-            info = _read(path)
+            return _read(path)
         except StateCorrupt:
+            # A live process may delete a table after we have read of it; it first says so in
+            # RocksDB's manifest.  Damage in a directory that stands still is damage.
             if _manifests(path) == before:
                 raise
-        else:
-            if _manifests(path) == before:
-                return info
     raise StateError(f"state directory {path} changes too fast to be looked at; try again later")
 
 
