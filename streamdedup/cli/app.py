@@ -24,6 +24,7 @@ COMMANDS = {
     "run": ("run", "run", "Judge the articles of Kafka topics as they come."),
     "produce": ("produce", "produce", "Send the lines of files into the input topic."),
     "verdicts": ("verdicts", "verdicts", "Follow the verdicts as they come."),
+    "dlq": ("dlq", "dlq", "List the records that could not be judged, or send them again."),
     "scan": ("scan", "scan", "Judge every article of JSON-lines files."),
     "eval": ("eval", "evaluate", "Score verdicts against known clusters."),
     "bench": ("bench", "bench", "Measure what an article costs while the index grows."),
