@@ -11,10 +11,11 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from confluent_kafka import Producer
@@ -37,7 +38,11 @@ IMPATIENT = {
     "STREAMDEDUP_KAFKA__CLIENT__SESSION_TIMEOUT_MS": "2000",
     "STREAMDEDUP_KAFKA__CLIENT__HEARTBEAT_INTERVAL_MS": "500",
 }
+# Records of any date are accepted and stay.
+ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
 Place = tuple[int, int]
+CALM_MESSAGES = 1_000
+_CALM: dict[str, list[bytes]] = {}
 
 
 def wait_until(
@@ -75,7 +80,7 @@ class Setup:
             self.names[role] = unique_name(role.replace("_", "-"))
         # The changelog is left to --create-topics.
         for role in ("input", "verdicts", "dead_letters"):
-            self.kafka.create_topic(self.names[role], self.partitions)
+            self.kafka.create_topic(self.names[role], self.partitions, ANY_TIME)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -135,7 +140,12 @@ class Instance:
     """One process of `streamdedup run`."""
 
     def __init__(
-        self, setup: Setup, directory: Path, *arguments: str, env: Mapping[str, str] = {}
+        self,
+        setup: Setup,
+        directory: Path,
+        *arguments: str,
+        create_topics: bool = True,
+        env: Mapping[str, str] = {},
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.state = directory / "state"
@@ -147,7 +157,7 @@ class Instance:
         }
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                command("run", "--create-topics", *arguments),
+                command("run", *(["--create-topics"] if create_topics else []), *arguments),
                 env=command_environment(environment),
                 cwd=directory,
                 stdout=subprocess.DEVNULL,
@@ -194,18 +204,27 @@ class Instance:
 
 
 @contextmanager
-def running(setup: Setup, directory: Path, *arguments: str, **env: str) -> Iterator[Instance]:
+def running(
+    setup: Setup, directory: Path, *arguments: str, create_topics: bool = True, **env: str
+) -> Iterator[Instance]:
     """An instance that is killed at the end if it has not ended."""
-    with Instance(setup, directory, *arguments, env=env) as instance:
+    with Instance(setup, directory, *arguments, create_topics=create_topics, env=env) as instance:
         yield instance
 
 
-def undisturbed(setup: Setup, messages: Sequence[bytes], directory: Path) -> list[bytes]:
-    """What one instance says about these messages when nothing happens; names are `setup`'s."""
-    calm = Setup(setup.kafka, extra=setup.extra)
-    calm.produce(messages)
-    with running(calm, directory) as instance:
-        calm.wait_for(len(messages))
-        assert instance.stop() == 0
-    mine, theirs = setup.names["input"].encode(), calm.names["input"].encode()
-    return [verdict.replace(theirs, mine) for verdict in calm.verdicts()]
+def undisturbed(setup: Setup, count: int) -> list[bytes]:
+    """What one instance says about the first messages of `feed` when nothing happens to it.
+
+    Worked out once; the name of the input topic is `setup`'s.
+    """
+    bootstrap = setup.kafka.bootstrap
+    if bootstrap not in _CALM:
+        calm = Setup(setup.kafka)
+        calm.produce(feed(CALM_MESSAGES))
+        with TemporaryDirectory() as directory, running(calm, Path(directory)) as instance:
+            calm.wait_for(CALM_MESSAGES)
+            assert instance.stop() == 0
+        topic = calm.names["input"].encode()
+        _CALM[bootstrap] = [verdict.replace(topic, b"INPUT") for verdict in calm.verdicts()]
+    topic = setup.names["input"].encode()
+    return [verdict.replace(b"INPUT", topic) for verdict in _CALM[bootstrap][:count]]

@@ -102,13 +102,14 @@ class ServiceLog:
         self._once_in_a_while(f"warning: {text}")
 
     def on_connection(self, text: str) -> None:
-        """librdkafka says this for every broker and every attempt."""
-        self._once_in_a_while("warning: connection to Kafka: " + text.partition(": ")[2] or text)
+        """librdkafka says this for every broker and every attempt, in ever new words."""
+        self._once_in_a_while(f"warning: connection to Kafka: {text.partition(' (after')[0]}", "")
 
-    def _once_in_a_while(self, text: str) -> None:
+    def _once_in_a_while(self, text: str, subject: str | None = None) -> None:
         now = time.monotonic()
-        if now - self._said.get(text, -REPEAT_SECONDS) >= REPEAT_SECONDS:
-            self._said[text] = now
+        subject = text if subject is None else subject
+        if now - self._said.get(subject, -REPEAT_SECONDS) >= REPEAT_SECONDS:
+            self._said[subject] = now
             self.line(text)
 
 

@@ -81,7 +81,6 @@ class Owner:
         source = Source(s.config.kafka, s.on_error, skip_lost=s.skip_lost)
         with closing(committer), closing(source):
             committer.fence_others()
-            s.replica.return_to_mark()
             if not s.replica.catch_up(self._still_owner):
                 return
             s.failpoints.reach("restored")

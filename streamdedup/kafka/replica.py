@@ -7,8 +7,11 @@ from the index's mark to its end.  An index that does not belong to the changelo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+
+from confluent_kafka import Message
 
 from streamdedup.config import Config
 from streamdedup.engine import Decision, Deduplicator
@@ -31,6 +34,14 @@ _PROGRESS_SECONDS = 2.0
 _FIRST_RECORD_SECONDS = 10.0
 
 
+@dataclass
+class _CatchingUp:
+    end: int
+    records: int = 0
+    started: float = field(default_factory=monotonic)
+    told: float = field(default_factory=monotonic)
+
+
 class Replica:
     """One index on disk and the consumer that keeps it up with the changelog."""
 
@@ -44,6 +55,8 @@ class Replica:
         self._listener = listener
         self._engine: Deduplicator | None = None
         self._oldest_ms: int | None = None
+        self._catching_up: _CatchingUp | None = None
+        self._tail_is_at_mark = False
 
     @property
     def engine(self) -> Deduplicator:
@@ -67,60 +80,48 @@ class Replica:
         except (StateCorrupt, StateMismatch) as error:
             self._set_aside(str(error).splitlines()[0])
             self._engine = Deduplicator.open(path, self._config)
-        reason = self._not_ours(extent)
-        if reason is not None:
-            self.rebuild(reason)
-        else:
-            mark = self._mark()
-            self._tail.seek(None if mark is None else mark.next_offset)
+        try:
+            reason = self._not_ours(extent)
+            self._tail_is_at_mark = False  # it was moved to look at single records
+            if reason is not None:
+                self.rebuild(reason)
+            self.return_to_mark()
+        except BaseException:
+            self.close()  # an index that was not looked at to the end must not be used
+            raise
 
     def rebuild(self, reason: str) -> None:
         """Begin again with an empty index at the beginning of the changelog."""
         self.close()
         self._set_aside(reason)
         self._engine = Deduplicator.open(Path(self._config.state.path), self._config)
-        self._tail.seek(None)
+        self._seek(None)
 
-    def follow(self, timeout_seconds: float) -> int:
-        """Take over what was committed since; returns how many records there were."""
+    def follow(self, timeout_seconds: float) -> None:
+        """Take over what was committed since."""
+        self.return_to_mark()
         try:
             messages = self._tail.read(_CHUNK, timeout_seconds)
         except ChangelogGone:
             self.rebuild("the changelog no longer holds what follows the state")
-            return 0
-        if not messages:
-            return 0
-        entering: list[bytes] = []
-        for message in messages:
-            record = self._changelog.record(message.value() or b"")
-            if record:
-                entering.append(record)
-        last = messages[-1]
-        mark = Mark.behind(self._topic_id, last.offset() or 0, last.value() or b"")
-        try:
-            self.engine.restore(entering, mark.encode())
-        except BaseException:
-            # What was read is not contained: it must be read again.
-            self.return_to_mark()
-            raise
-        return len(messages)
+            return
+        if messages:
+            self._take_over(messages)
+        if self._catching_up is not None:
+            self._tell(self._catching_up, len(messages))
 
     def catch_up(self, may_go_on: Callable[[], bool]) -> bool:
         """Follow to the end of what is committed now; False if it was interrupted."""
+        self.return_to_mark()
         end = self._tail.extent().end
-        started = said = monotonic()
-        done = 0
         while self._tail.next_offset < end:
             if not may_go_on():
                 return False
-            done += self.follow(0.2)
-            now = monotonic()
-            if now - said > _PROGRESS_SECONDS:
-                said = now
-                self._listener.on_restore(self._progress(done, end, now - started))
-        if done:
-            self._listener.on_restore(self._progress(done, end, monotonic() - started))
+            self.follow(0.2)
         self._warn_of_a_short_changelog()
+        # What an owner writes it need not read.
+        self._tail.rest()
+        self._tail_is_at_mark = False
         return True
 
     def apply(self, decision: Decision, last: LastWritten | None) -> None:
@@ -132,9 +133,11 @@ class Replica:
         self.engine.apply(decision, mark.encode())
 
     def return_to_mark(self) -> None:
-        """Read on from what the index contains, after others have written or a read was wasted."""
+        """Read on from what the index contains, if that is not where the last read ended."""
+        if self._tail_is_at_mark:
+            return
         mark = self._mark()
-        self._tail.seek(None if mark is None else mark.next_offset)
+        self._seek(None if mark is None else mark.next_offset)
 
     def close(self) -> None:
         """Let go of the state directory."""
@@ -143,6 +146,46 @@ class Replica:
             self._engine = None
 
     # -- inside ------------------------------------------------------------------------------
+
+    def _seek(self, offset: int | None) -> None:
+        self._tail.seek(offset)
+        self._tail_is_at_mark = True
+        end = self._tail.extent().end
+        if self._catching_up is None:
+            self._catching_up = _CatchingUp(end)
+        self._catching_up.end = end
+
+    def _take_over(self, messages: list[Message]) -> None:
+        entering: list[bytes] = []
+        for message in messages:
+            record = self._changelog.record(message.value() or b"")
+            if record:
+                entering.append(record)
+        last = messages[-1]
+        mark = Mark.behind(self._topic_id, last.offset() or 0, last.value() or b"")
+        try:
+            self.engine.restore(entering, mark.encode())
+        except BaseException:
+            self._tail_is_at_mark = False
+            raise
+
+    def _tell(self, catching_up: _CatchingUp, records: int) -> None:
+        """Every few seconds, and at the end; afterwards a standby follows in silence."""
+        catching_up.records += records
+        now = monotonic()
+        done = self._tail.next_offset >= catching_up.end
+        if done:
+            self._catching_up = None
+        if (done and catching_up.records) or now - catching_up.told > _PROGRESS_SECONDS:
+            catching_up.told = now
+            self._listener.on_restore(
+                RestoreProgress(
+                    catching_up.records,
+                    self._tail.next_offset,
+                    catching_up.end,
+                    now - catching_up.started,
+                )
+            )
 
     def _mark(self) -> Mark | None:
         return Mark.decode(self.engine.mark) if self.engine.mark else None
@@ -225,9 +268,6 @@ class Replica:
                 f"{hours:,} hours: an index made from it would not know what came before; "
                 "raise the topic's retention.ms"
             )
-
-    def _progress(self, done: int, end: int, seconds: float) -> RestoreProgress:
-        return RestoreProgress(done, self._tail.next_offset, end, seconds)
 
 
 def _carries(value: bytes | None) -> bool:

@@ -65,6 +65,7 @@ class Service:
         self._listener.on_role(Role.CONNECTING)
         topics = self._topics(topics_admin)
         if topics is None:
+            self._listener.on_role(Role.STOPPED)
             return
         tail = Tail(kafka, self._on_error)
         replica = Replica(self._config, changelog, topics.changelog_id, tail, self._listener)
@@ -125,7 +126,6 @@ class Service:
                 continue
             if role is not Role.STANDBY:
                 role = Role.STANDBY
-                surroundings.replica.return_to_mark()
                 self._listener.on_role(role)
             surroundings.replica.follow(_FOLLOW_SECONDS)
             self._failures = 0

@@ -58,6 +58,10 @@ class Tail:
         self._consumer.assign([TopicPartition(self._topic, 0, start)])
         self.next_offset = offset or 0
 
+    def rest(self) -> None:
+        """Fetch nothing until the next `seek`."""
+        self._consumer.unassign()
+
     def read(self, most: int, timeout_seconds: float) -> list[Message]:
         """Committed records, as soon as there is one; none if the end has been reached."""
         first = self._consumer.consume(1, timeout_seconds)

@@ -6,6 +6,7 @@ It knows what each topic is for, hence which of its settings would lose articles
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ RETENTION_SLACK_MS = 86_400_000
 # librdkafka's batches are just below a megabyte.
 _BATCH_BYTES = 1_000_012
 _ROOM_BYTES = 65_536
+_OLDEST, _NEWEST = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+_UNLIMITED = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,13 @@ def create_topics(admin: AdminClient, config: Config) -> list[str]:
                 name,
                 1 if name == kafka.changelog else partitions,
                 -1,
-                config=_changelog_settings(config) if name == kafka.changelog else {},
+                config=_settings(config, name),
             )
             for name in missing
             if name not in inputs
         ],
     )
+    _wait_for(admin, missing)
     return missing
 
 
@@ -99,6 +103,8 @@ def check_topics(admin: AdminClient, config: Config) -> OutputTopics:
     if not input_partitions(admin, config):
         raise TopicsError(f"no topic matches kafka.input ({', '.join(kafka.input)})")
     wrong = _wrong_changelog(config, topics[kafka.changelog])
+    if kafka.unique:
+        wrong += _wrong_unique(config, topics)
     for name in _outputs(config):
         limit = topics[name].number("max.message.bytes")
         if limit < _BATCH_BYTES:
@@ -136,6 +142,27 @@ def _wrong_changelog(config: Config, topic: _Topic) -> list[str]:
     return wrong
 
 
+def _wrong_unique(config: Config, topics: Mapping[str, _Topic]) -> list[str]:
+    """Articles keep their timestamps; one that the topic refuses would stop everything."""
+    name = config.kafka.unique
+    needed = {_OLDEST: _UNLIMITED, _NEWEST: 0}
+    for topic in _named_inputs(config):
+        needed[_NEWEST] = max(needed[_NEWEST], topics[topic].number(_NEWEST))
+    return [
+        f"{name}: {setting} is {topics[name].number(setting)}, needed are {least} or more"
+        for setting, least in needed.items()
+        if topics[name].number(setting) < least
+    ]
+
+
+def _settings(config: Config, name: str) -> dict[str, str]:
+    if name == config.kafka.changelog:
+        return _changelog_settings(config)
+    if name == config.kafka.unique:
+        return {_OLDEST: str(_UNLIMITED), _NEWEST: str(_UNLIMITED)}
+    return {}
+
+
 def _changelog_settings(config: Config) -> dict[str, str]:
     window_ms = config.window.seconds * 1_000
     return {
@@ -143,7 +170,7 @@ def _changelog_settings(config: Config) -> dict[str, str]:
         "retention.ms": str(window_ms + RETENTION_SLACK_MS if window_ms else -1),
         "retention.bytes": "-1",
         # A shingle of four bytes for every word, and the shortest word is a letter and a space.
-        "max.message.bytes": str(2 * config.input.max_text_bytes + _ROOM_BYTES),
+        "max.message.bytes": str(max(_BATCH_BYTES, 2 * config.input.max_text_bytes + _ROOM_BYTES)),
     }
 
 
@@ -173,6 +200,13 @@ def _create(admin: AdminClient, topics: list[NewTopic]) -> None:
             # Another instance may have been a moment faster.
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise TopicsError(f"cannot create topic {name}: {error.args[0].str()}") from None
+
+
+def _wait_for(admin: AdminClient, names: list[str]) -> None:
+    """A broker may say that it has made a topic, and a moment later that there is none."""
+    until = time.monotonic() + _REQUEST_SECONDS
+    while names and None in _describe(admin, names).values() and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 def _describe(admin: AdminClient, names: list[str]) -> dict[str, _Topic | None]:

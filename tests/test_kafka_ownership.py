@@ -1,0 +1,108 @@
+"""One owner, warm standbys: who takes over when, and that a zombie can do no harm."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from service import Setup, feed, running, undisturbed, wait_until
+
+from streamdedup.testing import Kafka
+
+DEFAULT_TIMES = {
+    "STREAMDEDUP_KAFKA__CLIENT__SESSION_TIMEOUT_MS": "6000",
+    "STREAMDEDUP_KAFKA__CLIENT__HEARTBEAT_INTERVAL_MS": "1500",
+}
+
+
+@pytest.mark.parametrize("where", ["decided", "offsets-sent", "committed"])
+def test_a_frozen_owner_is_replaced_fenced_and_useful_again(
+    broker: Kafka, tmp_path: Path, where: str
+) -> None:
+    messages = feed(600)
+    setup = Setup(broker, extra={"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "25"})
+    setup.produce(messages[:200])
+    freeze = {"STREAMDEDUP_FAILPOINT": f"{where}:3:freeze"}
+    with running(setup, tmp_path / "a", **freeze) as zombie:
+        zombie.wait_for_log("working")
+        with running(setup, tmp_path / "b") as heir:
+            heir.wait_for_log("working")
+            setup.wait_for(200)
+            setup.produce(messages[200:400])
+            zombie.send(signal.SIGCONT)
+            wait_until(lambda: zombie.log.rstrip().endswith("standby"), "the zombie to stand by")
+            setup.wait_for(400)
+            assert "working" not in zombie.log.partition("warning")[2]
+            assert heir.stop() == 0
+        setup.produce(messages[400:])
+        setup.wait_for(600)
+        assert zombie.stop() == 0
+    setup.check_truth()
+    assert setup.verdicts() == undisturbed(setup, len(messages))
+
+
+def test_a_standby_takes_over_from_a_killed_owner_within_ten_seconds(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    setup = Setup(broker, extra=DEFAULT_TIMES)
+    setup.produce(feed(100))
+    with running(setup, tmp_path / "a") as owner, running(setup, tmp_path / "b") as standby:
+        setup.wait_for(100)
+        standby.wait_for_log("standby")
+        owner, standby = (owner, standby) if "working" in owner.log else (standby, owner)
+        owner.kill()
+        killed = time.monotonic()
+        setup.produce(feed(1, 2))
+        setup.wait_for(101)
+        assert time.monotonic() - killed < 10
+    setup.check_truth()
+
+
+def test_a_standby_takes_over_from_a_stopped_owner_within_three_seconds(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    setup = Setup(broker, extra=DEFAULT_TIMES)
+    setup.produce(feed(100))
+    with running(setup, tmp_path / "a") as owner:
+        owner.wait_for_log("working")
+        with running(setup, tmp_path / "b") as standby:
+            standby.wait_for_log("standby")
+            time.sleep(1)  # a newcomer must not take the index from an owner that works
+            assert "working" not in standby.log
+            owner.send(signal.SIGTERM)
+            stopped = time.monotonic()
+            setup.produce(feed(1, 2))
+            standby.wait_for_log("working")
+            assert time.monotonic() - stopped < 3
+            assert owner.wait(5) == 0
+            setup.wait_for(101)
+    setup.check_truth()
+
+
+def test_instances_that_come_and_go_all_the_time_lose_and_double_nothing(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    """A storm of fifteen seconds: a member every second, stopped or killed two seconds later."""
+    setup = Setup(broker, partitions=3, extra={"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "100"})
+    seconds = 15
+    feeds = [feed(seconds * 40, seed) for seed in range(3)]
+    with running(setup, tmp_path / "steady") as steady:
+        steady.wait_for_log("working")
+        visitors = []
+        for second in range(seconds):
+            for partition, messages in enumerate(feeds):
+                setup.produce(messages[second * 40 : second * 40 + 40], partition)
+            visitor = running(setup, tmp_path / f"visitor-{second % 3}-{second}")
+            visitors.append((visitor, visitor.__enter__()))
+            if len(visitors) > 3:
+                context, leaving = visitors.pop(0)
+                leaving.send(signal.SIGKILL if second % 2 else signal.SIGTERM)
+                context.__exit__(None, None, None)
+            time.sleep(1)
+        for context, _ in visitors:
+            context.__exit__(None, None, None)
+        setup.wait_for(3 * len(feeds[0]))
+        assert steady.stop() == 0
+    setup.check_truth()
