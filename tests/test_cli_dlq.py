@@ -260,8 +260,8 @@ def test_articles_that_died_of_wrong_settings_are_judged_once_after_they_are_men
 ) -> None:
     setup = Setup(broker, partitions=2)
     messages = feed(60)
-    for number, message in enumerate(messages):
-        setup.produce([message], number % 2)
+    setup.produce(messages[:30], 0)
+    setup.produce(messages[30:], 1)
     with running(setup, tmp_path, STREAMDEDUP_INPUT__TEXT_FIELD="body") as mistaken:
         setup.wait_for(60)
         assert mistaken.stop() == 0

@@ -29,7 +29,7 @@ COMMANDS = {
     "eval": ("eval", "evaluate", "Score verdicts against known clusters."),
     "bench": ("bench", "bench", "Measure what an article costs while the index grows."),
     "config": ("config", "config", "Show or check the settings."),
-    "state": ("state", "state", "Look into a state directory."),
+    "state": ("state", "state", "Look into a state directory, copy it, or have it made again."),
 }
 
 MESSAGE_CHARACTERS = 2_000

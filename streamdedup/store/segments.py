@@ -14,6 +14,7 @@ from streamdedup.store.filter import filter_pass
 from streamdedup.store.manifest import Segment
 from streamdedup.store.page import search_pages
 
+_PAGE_ENTRIES = 512
 _PAGE_KEY = struct.Struct(">II")
 _ID_KEY = struct.Struct(">I")
 
@@ -25,6 +26,16 @@ class Geometry:
     page_bits: int
     fan_bits: int
     bucket_entries: int
+
+    @staticmethod
+    def of(*, head_articles: int, max_keys: int, fan_in: int, bucket_entries: int) -> Geometry:
+        """The cut that settings lead to; it never changes for a directory."""
+        pages = max(2, head_articles * max_keys // _PAGE_ENTRIES)
+        return Geometry(
+            page_bits=pages.bit_length() - 1,
+            fan_bits=fan_in.bit_length() - 1,
+            bucket_entries=bucket_entries,
+        )
 
     @property
     def fan_in(self) -> int:
