@@ -21,6 +21,7 @@ from streamdedup.errors import StreamdedupError
 
 # name -> (module, attribute, what the list of commands says about it)
 COMMANDS = {
+    "demo": ("demo", "demo", "See it at work on a made-up news feed; nothing else is needed."),
     "run": ("run", "run", "Judge the articles of Kafka topics as they come."),
     "produce": ("produce", "produce", "Send the lines of files into the input topic."),
     "verdicts": ("verdicts", "verdicts", "Follow the verdicts as they come."),

@@ -83,6 +83,15 @@ class PrettyVerdicts:
         if verdict.duplicate_of is not None:
             line.append(f" copies {printable(verdict.duplicate_of)}", style)
             line.append(f" ({verdict.measure})", "dim")
+        self._print(line)
+
+    def show_dead_letter(self, reason: str, exception: str) -> None:
+        """A line about a record that could not be judged."""
+        line = Text.assemble((f"{'dead':<10}", "red"), (f"       {printable(reason)}", "red"))
+        line.append(f"  {printable(exception)}", "dim")
+        self._print(line)
+
+    def _print(self, line: Text) -> None:
         if self._console.is_terminal:
             self._console.print(line, no_wrap=True, overflow="ellipsis")
         else:

@@ -17,7 +17,7 @@ import click
 from streamdedup.cli.exit_codes import ExitCode
 from streamdedup.cli.interrupts import Interrupted, Interrupts
 from streamdedup.cli.lines import Line, LineSource, Pause, total_bytes
-from streamdedup.cli.options import config_options, load
+from streamdedup.cli.options import config_options, input_topic, load
 from streamdedup.cli.terminal import printable
 from streamdedup.errors import InputError, KafkaFailed, StreamdedupError
 
@@ -58,7 +58,7 @@ def produce(
     lines are left out.  Exits with 6 if a line did not arrive, with 3 if one was not sent.
     """
     config = load(config_file, overrides)
-    topic = topic or _input_topic(config)
+    topic = topic or input_topic(config, "choose one with --topic NAME")
     from streamdedup.kafka.connect import kafka_errors, largest_batch_bytes, partition_counts
     from streamdedup.kafka.sender import Sender
 
@@ -194,10 +194,3 @@ class _Reading:
             while not self._sender.offer(place, line.content, key):
                 with self._interrupts.allowed():
                     pass
-
-
-def _input_topic(config: Config) -> str:
-    names = config.kafka.input
-    if len(names) > 1 or names[0].startswith("^"):
-        raise click.UsageError(f"kafka.input is {', '.join(names)}: choose one with --topic NAME")
-    return names[0]

@@ -124,9 +124,7 @@ def _ask(path: Path) -> None:
     click.confirm(f"Set {path} aside and have it made again from the changelog?", abort=True)
 
 
-def _path(
-    directory: Path | None, config_file: Path | None, overrides: tuple[str, ...]
-) -> Path:
+def _path(directory: Path | None, config_file: Path | None, overrides: tuple[str, ...]) -> Path:
     """The argument, or what `state.path` names."""
     return directory or Path(load(config_file, overrides).state.path)
 
