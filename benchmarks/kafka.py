@@ -2,8 +2,9 @@
 
     python benchmarks/kafka.py [--articles 100000] [--batch 2000] [--rounds 3] [--json]
 
-Part (a) is a loop that does nothing but Kafka (`kafka_loop.py`).  Every round has output topics of
-its own and works off the same input; figures are those of the round of median speed.
+Part (a) is a loop that does nothing but Kafka (`kafka_loop.py`), part (b) the service itself
+(`kafka_service.py`).  Every round has output topics of its own and works off the same input;
+figures are those of the round of median speed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import kafka_service
 import msgspec
 from kafka_input import Input, filled_topic
 from kafka_loop import Task
@@ -23,16 +25,22 @@ from kafka_loop import Task
 from streamdedup.errors import StreamdedupError
 from streamdedup.testing import Kafka, LocalBroker, unique_name
 
+TARGET_SHARE = 0.40
+
 
 def run(articles: int, batch: int, partitions: int, rounds: int) -> dict[str, Any]:
     """Measure every part and return all figures."""
     with LocalBroker() as broker:
         print(f"filling the input topic with {articles:,} articles", file=sys.stderr)
         input_ = filled_topic(broker, articles, partitions)
-        loops = []
+        loops, services = [], []
         for round_ in range(rounds):
             print(f"round {round_ + 1} of {rounds}: loop", file=sys.stderr)
             loops.append(loop(broker, input_, batch))
+            print(f"round {round_ + 1} of {rounds}: service", file=sys.stderr)
+            services.append(service(broker, input_, batch))
+    speeds = [[one["articles_per_second"] for one in part] for part in (loops, services)]
+    share = [mine / bare for bare, mine in zip(*speeds, strict=True)]
     return {
         "articles": articles,
         "bytes_per_article": input_.bytes_per_article,
@@ -40,7 +48,13 @@ def run(articles: int, batch: int, partitions: int, rounds: int) -> dict[str, An
         "batch": batch,
         "rounds": rounds,
         "loop": median(loops),
-        "all_rounds_articles_per_second": {"loop": [one["articles_per_second"] for one in loops]},
+        "service": median(services),
+        "service_share_of_loop": sorted(share)[rounds // 2],
+        "target_share_of_loop": TARGET_SHARE,
+        "all_rounds_articles_per_second": {
+            "loop": speeds[0],
+            "service": speeds[1],
+        },
     }
 
 
@@ -54,9 +68,30 @@ def loop(broker: Kafka, input_: Input, batch: int) -> dict[str, Any]:
         articles=input_.articles,
         batch=batch,
     )
-    script = Path(__file__).with_name("kafka_loop.py")
+    return measured("kafka_loop.py", task)
+
+
+def service(broker: Kafka, input_: Input, batch: int) -> dict[str, Any]:
+    """Part (b), once."""
+    task = kafka_service.Task(
+        bootstrap=broker.bootstrap,
+        input=input_.topic,
+        verdicts=broker.create_topic(unique_name("verdicts"), input_.partitions),
+        dead_letters=broker.create_topic(unique_name("dead-letters")),
+        articles=input_.articles,
+        batch=batch,
+    )
+    return measured("kafka_service.py", task)
+
+
+def measured(script: str, task: msgspec.Struct) -> dict[str, Any]:
+    """What a script beside this one measures."""
     done = subprocess.run(
-        [sys.executable, str(script), msgspec.json.encode(task).decode()],
+        [
+            sys.executable,
+            str(Path(__file__).with_name(script)),
+            msgspec.json.encode(task).decode(),
+        ],
         stdout=subprocess.PIPE,
         check=True,
     )
@@ -83,6 +118,24 @@ def text(figures: dict[str, Any]) -> Iterator[str]:
         f"nothing but Kafka {one['articles_per_second']:>12,.0f}"
         f" {one['cpu_us_per_article']:>19.1f} {one['commit_share']:>14.0%}"
         f" {one['commit_ms']:>11.1f} {one['peak_rss_mib']:>6.0f} MiB"
+    )
+    one = figures["service"]
+    stages = one["stages_us"]
+    commit_share = stages["commit"] * figures["articles"] / 1e6 / one["wall_seconds"]
+    commit_ms = stages["commit"] * figures["articles"] / 1e3 / one["transactions"]
+    yield (
+        f"streamdedup run   {one['articles_per_second']:>12,.0f}"
+        f" {one['cpu_us_per_article']:>19.1f} {commit_share:>14.0%}"
+        f" {commit_ms:>11.1f} {one['peak_rss_mib']:>6.0f} MiB"
+    )
+    yield ""
+    yield (
+        f"service / loop: {figures['service_share_of_loop']:.0%} "
+        f"(target {figures['target_share_of_loop']:.0%})"
+    )
+    yield (
+        "stages, µs an article (gather and sketch run beside the others): "
+        + ", ".join(f"{stage} {us:.1f}" for stage, us in stages.items())
     )
 
 

@@ -11,6 +11,7 @@ import msgspec
 from articles import samples
 from confluent_kafka import Producer
 
+from streamdedup.article import rfc3339
 from streamdedup.testing import Kafka, unique_name
 
 # Longer articles end with the last sentence before; then a record has 2.5 KB on average.
@@ -24,7 +25,7 @@ class InputArticle(msgspec.Struct):
 
     id: str
     text: str
-    published: int
+    published: str
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def filled_topic(broker: Kafka, articles: int, partitions: int) -> Input:
             InputArticle(
                 id=sample.id,
                 text=cut(sample.text),
-                published=FIRST_PUBLISHED_MS + number * MS_BETWEEN_ARTICLES,
+                published=rfc3339(FIRST_PUBLISHED_MS + number * MS_BETWEEN_ARTICLES),
             )
         )
         bytes_ += len(value)

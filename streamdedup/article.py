@@ -15,6 +15,8 @@ from streamdedup.config import InputConfig
 from streamdedup.errors import InputError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_MS = -62_135_596_800_000  # the year 1, in which the calendar begins
+LAST_MS = 253_402_300_799_999  # the end of 9999
 
 
 class Article(msgspec.Struct, frozen=True, kw_only=True):

@@ -166,20 +166,23 @@ def find_same_key(
     hit_numbers: NDArray[np.int64],
     hit_starts: NDArray[np.int64],
     key_starts: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """What is stored under the article's key at place `which`: pairs (article, number)."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """What is stored under the article's key at place `which`: article, rank from the newest,
+    number."""
     articles = len(key_starts) - 1
     total = 0
     for article in range(articles):
         at = key_starts[article] + which
         total += hit_starts[at + 1] - hit_starts[at]
     pair_article = np.empty(total, np.int64)
+    pair_rank = np.empty(total, np.int64)
     pair_number = np.empty(total, np.int64)
     pairs = 0
     for article in range(articles):
         at = key_starts[article] + which
         for hit in range(hit_starts[at], hit_starts[at + 1]):
             pair_article[pairs] = article
+            pair_rank[pairs] = hit - hit_starts[at]
             pair_number[pairs] = hit_numbers[hit]
             pairs += 1
-    return pair_article, pair_number
+    return pair_article, pair_rank, pair_number

@@ -15,15 +15,17 @@ from typing import Literal, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.admission import Admission, admit, known_ids
+from streamdedup.admission import Admission, Gate, known_ids
+from streamdedup.article import FIRST_MS, LAST_MS
 from streamdedup.candidates import choose, find_candidates
+from streamdedup.clock import UNDATED, Clock
 from streamdedup.config import Config
 from streamdedup.identity import OWN_KINDS, all_keys, rekeyed
 from streamdedup.schemes.contract import Item, Keys, Payloads, Scheme
 from streamdedup.schemes.shingled import ShingledScheme
 from streamdedup.store.contract import Store
 from streamdedup.store.memory import MemoryStore
-from streamdedup.store.records import RecordBatch, Records, encode_record
+from streamdedup.store.records import MAX_ID_BYTES, RecordBatch, Records, encode_record
 from streamdedup.store.rocks import RocksStore
 from streamdedup.verdict import Rejection, Verdict
 
@@ -38,6 +40,8 @@ class Sketch:
 
     items: Sequence[Item]
     ids: list[bytes]
+    published_ms: NDArray[np.int64]
+    refused: dict[int, Rejection]
     payloads: Payloads
     keys: Keys
 
@@ -129,22 +133,30 @@ class Deduplicator:
         """The pure part: payloads and keys."""
         payloads = self.scheme.payloads(items)
         ids = [_id_bytes(item.id) for item in items]
-        return Sketch(items, ids, payloads, all_keys(ids, payloads, self.scheme.keys(payloads)))
+        published = [UNDATED if item.published is None else item.published for item in items]
+        refused = _refused(items, ids, published)
+        if refused:
+            payloads = replace(payloads, empty=payloads.empty.copy())
+            for article in refused:
+                payloads.empty[article] = True
+                ids[article], published[article] = b"", UNDATED
+        keys = all_keys(ids, payloads, self.scheme.keys(payloads))
+        return Sketch(items, ids, np.array(published, np.int64), refused, payloads, keys)
 
     def decide(self, sketch: Sketch) -> Decision:
         """Probe, verify, choose.  Reads only."""
         keys, store = sketch.keys, self.store
-        hits = store.probe(keys.values)
-        admission = admit(
-            sketch.items,
+        hits = store.probe(keys.values, keys.starts)
+        gate = Gate(
             sketch.ids,
             sketch.payloads,
-            known_ids(sketch.ids, keys, hits, store),
-            watermark_ms=store.watermark_ms,
+            sketch.published_ms,
+            Clock.decoded(store.clock),
             window_ms=self._window_ms,
             bucket_entries=store.bucket_entries,
             index_revisions=self._index_revisions,
         )
+        admission = gate.admit(known_ids(sketch.ids, keys, hits, store))
         article, number, cut = find_candidates(
             keys.values,
             keys.kinds,
@@ -182,7 +194,10 @@ class Deduplicator:
         """Remember articles that were judged before, from their records alone, in that order."""
         records = Records(encoded)
         keys, key_starts = rekeyed(self.scheme, records)
-        self.store.append(RecordBatch(encoded, records.events_ms, keys, key_starts), mark)
+        # The clock is made again from the event times; each record already has its stamp.
+        clock = Clock.decoded(self.store.clock).after(records.events_ms).clock
+        batch = RecordBatch(encoded, records.seen_ms, keys, key_starts, clock.encoded())
+        self.store.append(batch, mark)
 
     @property
     def mark(self) -> bytes:
@@ -230,16 +245,17 @@ class Deduplicator:
         similarity = np.zeros(len(number), np.float64)
         rank = np.full(len(number), -1, np.int8)
         own = sketch.payloads
-        for side, payloads, events_ms in (
-            (stored, records.payloads, records.events_ms),
-            (in_batch, own, admission.events_ms),
+        for side, payloads, times in (
+            (stored, records.payloads, records),
+            (in_batch, own, admission),
         ):
             if not side.any():
                 continue
             left, right = article[side], source[side]
             found = self.scheme.compare(own, left, payloads, right)
             exact = own.digests[left] == payloads.digests[right]
-            expired = events_ms[right] < admission.oldest_ms[left]
+            expired = times.events_ms[right] < admission.oldest_event_ms[left]
+            expired |= times.seen_ms[right] < admission.oldest_seen_ms[left]
             similarity[side] = np.where(exact, 1.0, found.values)
             rank[side] = np.where(expired, -1, np.where(exact, EXACT_RANK, found.measures))
         # An exact copy wins a tie; jaccard and containment are equals, the earlier one wins.
@@ -282,7 +298,9 @@ class Deduplicator:
                 outcome = _redelivery(item, story)
             else:
                 story = b""
-                outcome = Rejection(id=item.id, reason="empty", detail="the text has no word in it")
+                outcome = sketch.refused.get(article) or Rejection(
+                    id=item.id, reason="empty", detail="the text has no word in it"
+                )
             stories.append(story)
             outcomes.append(outcome)
         return outcomes, stories
@@ -319,6 +337,25 @@ def _id_text(id: bytes) -> str:
     return id.decode("utf-8", "surrogatepass")
 
 
+def _refused(items: Sequence[Item], ids: list[bytes], published: list[int]) -> dict[int, Rejection]:
+    """What no index can hold; sources that decode JSON have tighter limits of their own."""
+    refused = {}
+    for article, (id, published_ms) in enumerate(zip(ids, published, strict=True)):
+        if not 0 < len(id) <= MAX_ID_BYTES:
+            refused[article] = Rejection(
+                id=items[article].id,
+                reason="bad_id",
+                detail=f"the id has {len(id):,} bytes, not 1 to {MAX_ID_BYTES:,}",
+            )
+        elif published_ms != UNDATED and not FIRST_MS <= published_ms <= LAST_MS:
+            refused[article] = Rejection(
+                id=items[article].id,
+                reason="bad_published",
+                detail=f"{published_ms} ms is not in the years 1 to 9999",
+            )
+    return refused
+
+
 def _redelivery(item: Item, story: bytes) -> Verdict:
     return Verdict(
         id=item.id,
@@ -342,18 +379,23 @@ def _record_batch(
     payloads, keys = sketch.payloads, sketch.keys
     data = payloads.data.tobytes()
     starts, ends = payloads.starts.tolist(), payloads.ends.tolist()
-    events_ms = admission.events_ms.tolist()
+    events_ms, seen_ms = admission.events_ms.tolist(), admission.seen_ms.tolist()
     digests = payloads.digests.tolist()
     records = []
     for article in entering.tolist():
         own, story = sketch.ids[article], stories[article]
         root = b"" if story == own else story
         payload = data[starts[article] : ends[article]]
-        records.append(encode_record(events_ms[article], digests[article], own, root, payload))
+        records.append(
+            encode_record(
+                events_ms[article], seen_ms[article], digests[article], own, root, payload
+            )
+        )
+    clock = admission.clock.encoded()
     if len(entering) == len(sketch.items):
-        return RecordBatch(records, admission.events_ms, keys.values, keys.starts)
+        return RecordBatch(records, admission.seen_ms, keys.values, keys.starts, clock)
     lengths = np.diff(keys.starts)
     key_starts = np.zeros(len(entering) + 1, np.int64)
     np.cumsum(lengths[entering], out=key_starts[1:])
     kept = np.repeat(admission.enters, lengths)
-    return RecordBatch(records, admission.events_ms[entering], keys.values[kept], key_starts)
+    return RecordBatch(records, admission.seen_ms[entering], keys.values[kept], key_starts, clock)

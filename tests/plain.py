@@ -33,7 +33,7 @@ def records_of(
     keys = [[key_of(bucket) for bucket in row] for row in rows]
     payloads = [np.array(row, np.uint64).tobytes() + filler for row in keys]
     encoded = [
-        encode_record(event_ms, len(row), b"id", b"", payload)
+        encode_record(event_ms, event_ms, len(row), b"id", b"", payload)
         for event_ms, row, payload in zip(events_ms, keys, payloads, strict=True)
     ]
     starts = np.zeros(len(rows) + 1, np.int64)
@@ -65,9 +65,13 @@ def open_rocks(path: Path, state: StateConfig = TINY, *, window_ms: int = 0) -> 
     )
 
 
-def buckets_in(store: Store, buckets: Sequence[int]) -> list[list[int]]:
-    """What lies in each bucket, newest first."""
-    hits = store.probe(np.array([key_of(bucket) for bucket in buckets], np.uint64))
+def buckets_in(
+    store: Store, buckets: Sequence[int], article_starts: Sequence[int] | None = None
+) -> list[list[int]]:
+    """What lies in each bucket, newest first; as if one article had all of them unless told."""
+    keys = np.array([key_of(bucket) for bucket in buckets], np.uint64)
+    article = np.array(article_starts or [0, len(keys)], np.int64)
+    hits = store.probe(keys, article)
     starts = hits.starts.tolist()
     return [hits.numbers[first:end].tolist() for first, end in pairwise(starts)]
 

@@ -65,7 +65,7 @@ def check_candidates(directory: Path) -> None:
             for key in keys.values[first:end].tolist():
                 buckets[key].append(number)
         wanted = sorted(buckets)
-        hits = engine.store.probe(np.array(wanted, np.uint64))
+        hits = engine.store.probe(np.array(wanted, np.uint64), np.arange(len(wanted) + 1))
         oldest = len(ARTICLES) - 1 - CONFIG.window.seconds
         starts = hits.starts.tolist()
         for key, (first, end) in zip(wanted, pairwise(starts), strict=True):

@@ -117,15 +117,35 @@ def test_a_revision_is_remembered_only_on_request(index_revisions: bool, reason:
     assert last.reason == reason
 
 
-@pytest.mark.parametrize("batch", [1, 2, 3])
-def test_of_many_revisions_as_many_are_known_as_a_bucket_keeps_whatever_the_batch(
+@pytest.mark.parametrize("batch", [1, 2, 3, 6])
+def test_an_old_revision_is_known_again_however_many_have_come_since_whatever_the_batch(
     batch: int,
 ) -> None:
-    feed = [Article(id="a", text=body) for body in (LINKS[0], text(range(900, 990)), LINKS[0])]
-    with Deduplicator.open(None, Config(state=StateConfig(bucket_entries=1))) as deduplicator:
-        batches = [feed[first : first + batch] for first in range(0, 3, batch)]
+    bodies = (LINKS[0], *(text(range(900 + 90 * n, 990 + 90 * n)) for n in range(4)), LINKS[0])
+    feed = [Article(id="a", text=body) for body in bodies]
+    with Deduplicator.open(None, Config(state=StateConfig(bucket_entries=2))) as deduplicator:
+        batches = [feed[first : first + batch] for first in range(0, len(feed), batch)]
         found = [verdict for part in batches for verdict in deduplicator.process(part)]
-    assert [verdict.reason for verdict in found] == ["new", "revision", "revision"]
+    reasons = [verdict.reason for verdict in found]
+    assert reasons == ["new", *["revision"] * 4, "redelivery"]
+
+
+# What no index can hold ------------------------------------------------------------------------
+
+
+def test_what_an_index_cannot_hold_is_refused_and_the_rest_of_the_batch_is_judged() -> None:
+    bad = [
+        Article(id="", text=LINKS[0]),
+        Article(id="x" * 70_000, text=LINKS[0]),
+        Article(id="far", text=LINKS[0], published=1 << 70),
+        Article(id="before", text=LINKS[0], published=-(1 << 60)),
+    ]
+    good = [Article(id="x" * 65_535, text=LINKS[0]), Article(id="b", text=LINKS[0])]
+    with Deduplicator.open(None) as deduplicator:
+        outcomes = deduplicator.process([*bad, *good])
+        assert deduplicator.store.next_number == 2
+    reasons = [getattr(outcome, "reason", None) for outcome in outcomes]
+    assert reasons == ["bad_id", "bad_id", "bad_published", "bad_published", "new", "exact"]
 
 
 # Short and empty articles ----------------------------------------------------------------------

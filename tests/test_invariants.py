@@ -147,7 +147,7 @@ def test_processes_with_other_hash_seeds_write_the_same_bytes_as_an_index_in_mem
 
 def contents(decision: Decision) -> tuple[object, ...]:
     batch = decision.batch
-    arrays = (batch.events_ms.tolist(), batch.keys.tolist(), batch.key_starts.tolist())
+    arrays = (batch.seen_ms.tolist(), batch.keys.tolist(), batch.key_starts.tolist())
     return (decision.outcomes, list(batch.records), *arrays, decision.candidates)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plain import TINY, buckets_in, open_rocks, records_of
+from plain import MAX_KEYS, TINY, buckets_in, open_rocks, records_of
 
 from streamdedup.config import StateConfig
 from streamdedup.store.contract import Store
@@ -84,6 +84,22 @@ def random_rows(random: Random, count: int) -> list[list[int]]:
         [min(random.randrange(BUCKETS), random.randrange(BUCKETS)) for _ in range(keys)]
         for keys in random.choices(range(6), k=count)
     ]
+
+
+def story_rows(random: Random, plan: list[list[int]], count: int) -> list[list[int]]:
+    """Articles of six keys; three in four share all but a few keys with an earlier one."""
+    for _ in range(count):
+        if plan and random.random() < 0.75:
+            row = list(plan[-random.randint(1, min(len(plan), 300))])
+            for _ in range(random.choice([0, 1, 1, 2, 3])):
+                row[random.randrange(len(row))] = random.randrange(1 << 20)
+        else:
+            row = [random.randrange(1 << 20) for _ in range(MAX_KEYS)]
+        # Some keys are everybody's, and some articles have one twice.
+        if random.random() < 0.2:
+            row[random.randrange(len(row))] = random.randrange(3)
+        plan.append(row)
+    return plan[len(plan) - count :]
 
 
 def test_a_new_store_is_empty(subject: Subject) -> None:
@@ -167,6 +183,64 @@ def test_candidates_are_those_of_a_dictionary_wherever_heads_freeze_and_segments
             else:
                 subject.reopen()
             subject.check()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    state=st.builds(
+        StateConfig,
+        head_articles=st.sampled_from([16, 64]),
+        fan_in=st.sampled_from([2, 4]),
+        bucket_entries=st.sampled_from([1, 2, 3, 4, 32]),
+        filter_bits=st.sampled_from([4, 5, 12, 32]),  # at four bits every other key passes
+        cache_mib=st.just(8),
+    ),
+    plan=st.lists(counts, min_size=3, max_size=16),
+    seed=st.integers(0, 2**32),
+)
+def test_what_is_told_without_reading_a_page_is_what_the_page_says(
+    state: StateConfig, plan: list[int], seed: int
+) -> None:
+    random = Random(seed)
+    rows: list[list[int]] = []
+    buckets: dict[int, list[int]] = defaultdict(list)
+    with rocks_subject(state) as subject:
+        for count in plan:
+            if not count:
+                subject.reopen()
+                continue
+            for number, row in enumerate(story_rows(random, rows, count), len(rows) - count):
+                for bucket in row:
+                    buckets[bucket].append(number)
+            subject.store.append(records_of(rows[-count:], [0] * count))
+            asked = random.choices(rows, k=60)
+            wanted = [bucket for row in asked for bucket in row]
+            found = buckets_in(subject.store, wanted, range(0, len(wanted) + 1, MAX_KEYS))
+            for bucket, numbers in zip(wanted, found, strict=True):
+                assert numbers == buckets[bucket][: -state.bucket_entries - 1 : -1]
+            numbers = sorted({number for row in found for number in row})
+            fetched = subject.store.fetch(np.array(numbers, np.int64))
+            expected = records_of([rows[number] for number in numbers], [0] * len(numbers))
+            assert list(fetched.encoded) == expected.records
+
+
+@pytest.mark.parametrize(("bucket_entries", "pages"), [(4, 1), (1, MAX_KEYS)])
+def test_a_duplicate_costs_one_page_however_many_keys_it_shares(
+    tmp_path: Path, bucket_entries: int, pages: int
+) -> None:
+    state = StateConfig(
+        head_articles=1_024, fan_in=2, bucket_entries=bucket_entries, filter_bits=32, cache_mib=8
+    )
+    rows = [[6 * number + key for key in range(MAX_KEYS)] for number in range(4_096)]
+    with closing(open_rocks(tmp_path, state)) as store:
+        for first in range(0, len(rows) + 1_024, 128):
+            batch = rows[first : first + 128] or [[]] * 128
+            store.append(records_of(batch, [0] * 128))
+        before = store.pages_read
+        for row in rows[:1_000]:
+            assert len(set(map(tuple, buckets_in(store, row)))) == 1
+        # Full buckets may have lost entries: there every page must be read (some keys share one).
+        assert 0.8 * pages < (store.pages_read - before) / 1_000 < 1.05 * pages
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,6 +12,7 @@ from time import perf_counter, thread_time
 from typing import Any
 
 from streamdedup import engine
+from streamdedup.admission import Gate
 from streamdedup.engine import Deduplicator
 
 STAGES = (
@@ -45,7 +46,7 @@ class Stages:
             (engine, "all_keys", "keys"),
             (deduplicator.store, "probe", "probe"),
             (engine, "known_ids", "admit"),
-            (engine, "admit", "admit"),
+            (Gate, "admit", "admit"),
             (engine, "find_candidates", "candidates"),
             (deduplicator, "_verify", "verify"),
             (deduplicator, "_outcomes", "outcomes"),

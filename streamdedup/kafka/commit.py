@@ -18,15 +18,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from time import perf_counter
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from streamdedup.config import KafkaConfig
+from streamdedup.kafka.bounded import Call, close_within
 from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.clients import OnError, producer, transaction_options
-from streamdedup.kafka.closing import close_within
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.membership import Member
 from streamdedup.kafka.outputs import JudgedBatch, LastWritten, Outputs
@@ -36,6 +37,8 @@ from streamdedup.kafka.topics import OutputTopics
 _COMMIT_SECONDS = 60.0
 _STOPPING_SECONDS = 1.5
 _SLICE_SECONDS = 1.0
+_ANSWER_SECONDS = 10.0
+_LOOK_SECONDS = 0.2
 _CLOSE_SECONDS = 0.5
 
 
@@ -143,11 +146,19 @@ class Committer:
         """Again while Kafka says that it may be tried again, but not for ever."""
         started = time.monotonic()
         while True:
+            attempt = Call(partial(call, _SLICE_SECONDS))
+            called = time.monotonic()
+            while not attempt.ended(_LOOK_SECONDS):
+                if time.monotonic() - called > self._limit(_ANSWER_SECONDS):
+                    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer from Kafka"))
             try:
-                call(_SLICE_SECONDS)
+                attempt.result()
             except KafkaException as error:
-                limit = _STOPPING_SECONDS if self._stop.is_set() else _COMMIT_SECONDS
-                if not error.args[0].retriable() or time.monotonic() - started > limit:
+                lasted = time.monotonic() - started
+                if not error.args[0].retriable() or lasted > self._limit(_COMMIT_SECONDS):
                     raise
             else:
                 return
+
+    def _limit(self, seconds: float) -> float:
+        return _STOPPING_SECONDS if self._stop.is_set() else seconds

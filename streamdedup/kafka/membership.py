@@ -14,8 +14,8 @@ from typing import Protocol, Self
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from streamdedup.config import KafkaConfig
+from streamdedup.kafka.bounded import close_within
 from streamdedup.kafka.clients import OnError, consumer, member_options
-from streamdedup.kafka.closing import close_within
 
 _LEAVE_SECONDS = 1.0
 _NO_LONGER_MEMBER = frozenset(

@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from streamdedup.config import KafkaConfig
 from streamdedup.errors import KafkaFailed
+from streamdedup.kafka.bounded import close_within
 from streamdedup.kafka.clients import (
     consumer,
     consumer_options,
@@ -26,7 +27,6 @@ from streamdedup.kafka.clients import (
     transaction_options,
     transactional_id,
 )
-from streamdedup.kafka.closing import close_within
 from streamdedup.kafka.follow import Follower
 from streamdedup.kafka.letters import Letter, read_letter
 from streamdedup.kafka.replayed import Replayed

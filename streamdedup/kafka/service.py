@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient
 
 from streamdedup.config import Config
 from streamdedup.errors import InputLost, StateCorrupt, StateDiskError
+from streamdedup.kafka.bounded import close_within
 from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.clients import admin
-from streamdedup.kafka.closing import close_within
 from streamdedup.kafka.commit import CommitFailed
 from streamdedup.kafka.dead_letters import DeadLetterLimits
 from streamdedup.kafka.delivery import EXACTLY_ONCE, Delivery

@@ -16,7 +16,7 @@ from streamdedup.store.database import PAGES, Database
 from streamdedup.store.filter import empty_filter, filter_add
 from streamdedup.store.head import Head
 from streamdedup.store.manifest import Segment
-from streamdedup.store.page import freeze_page, known_bits, merge_pages, partition
+from streamdedup.store.page import freeze_page, keys_of, merge_pages, partition
 from streamdedup.store.segments import Geometry, LiveSegment, joined_pages, page_key
 
 Pages = list[tuple[int, NDArray[np.uint64]]]
@@ -131,6 +131,7 @@ class Build:
         self.filter = empty_filter(material.most_entries, filter_bits)
         self._database = database
         self._tier_bits = geometry.fan_bits * material.tier
+        self._unknown_bits = geometry.unknown_bits
         self._done = 0
         self._entries = 0
 
@@ -145,7 +146,7 @@ class Build:
                     continue
                 batch.put(PAGES, page_key(self.id, page), content.tobytes())
                 # Adding the same key twice, after a failed write, changes nothing.
-                filter_add(self.filter, known_bits(content, page, self._tier_bits))
+                filter_add(self.filter, keys_of(content, page, self._tier_bits, self._unknown_bits))
                 entries += len(content)
         self._database.write(batch)
         self._done, self._entries = end, entries

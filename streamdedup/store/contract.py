@@ -32,7 +32,11 @@ class Store(Protocol):
 
     @property
     def watermark_ms(self) -> int:
-        """The latest event time appended so far."""
+        """The stream's clock: the latest stamp appended so far."""
+
+    @property
+    def clock(self) -> bytes:
+        """The clock's state that came with the last append; empty before the first."""
 
     @property
     def bucket_entries(self) -> int:
@@ -45,8 +49,11 @@ class Store(Protocol):
         The caller's own note of how far its source is contained here, atomic with the records.
         """
 
-    def probe(self, keys: NDArray[np.uint64]) -> Hits:
-        """What lies in the bucket of each key, newest first, at most `bucket_entries`."""
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
+        """What lies in the bucket of each key, newest first, at most `bucket_entries`.
+
+        Keys come by article, article i's from `starts[i]` on: a hint that changes no answer.
+        """
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """The records of these numbers (each was returned by `probe` since the last append)."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streamdedup.errors import StateCorrupt, StateError, StateLocked
 from streamdedup.store.database import Database
-from streamdedup.store.manifest import read_identity, read_mark, read_position
+from streamdedup.store.manifest import MARK, read_identity, read_note, read_position
 
 _ROOT, _LOCK = "CURRENT", "LOCK"
 
@@ -55,7 +55,7 @@ def refuse_without_changelog(path: Path) -> None:
     with suppress(StateCorrupt):
         database = Database(path, read_only=True)
         try:
-            used, mark = read_position(database).next_number, read_mark(database)
+            used, mark = read_position(database).next_number, read_note(database, MARK)
         finally:
             database.close()
         if used and not mark:

@@ -42,7 +42,7 @@ class Database:
         # Block cache and memtables share one budget of memory.
         cache = Cache(cache_mib * _MIB)
         families = {
-            RECORDS: _options(cache, write_buffer_mib=32),
+            RECORDS: _in_order(_options(cache, write_buffer_mib=32)),
             PAGES: _options(cache, write_buffer_mib=32),
             FILTERS: _options(cache, write_buffer_mib=4),
         }
@@ -201,6 +201,17 @@ class Batch:
     def delete_range(self, family: str, first: bytes, end: bytes) -> None:
         """Delete from `first` up to but not including `end`."""
         self.raw.delete_range(first, end, self._handles.get(family))
+
+
+def _in_order(options: Options) -> Options:
+    """For keys that only grow: one sorted level below the flushed tables.
+
+    A flushed table moves there as it is.  A deleted range meets its records at once; with more
+    levels it may stay above them for ever, and their space with it.
+    """
+    options.set_num_levels(2)
+    options.set_level_compaction_dynamic_level_bytes(False)
+    return options
 
 
 def _options(cache: Cache, *, write_buffer_mib: int) -> Options:

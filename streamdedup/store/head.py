@@ -42,7 +42,7 @@ class Head:
     def insert(
         self,
         records: Sequence[bytes],
-        events_ms: NDArray[np.int64],
+        seen_ms: NDArray[np.int64],
         keys: NDArray[np.uint64],
         key_starts: NDArray[np.int64],
     ) -> None:
@@ -59,7 +59,7 @@ class Head:
             keys,
             key_starts,
         )
-        newest_ms = int(events_ms.max())
+        newest_ms = int(seen_ms.max())
         self.max_event_ms = max(self.max_event_ms, newest_ms) if self.count else newest_ms
         self.count += len(records)
         self.records.extend(records)

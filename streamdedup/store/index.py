@@ -18,14 +18,9 @@ from streamdedup.store.database import FILTERS, PAGES, RECORDS, Batch, Database
 from streamdedup.store.head import Head
 from streamdedup.store.hits import newer_then_older
 from streamdedup.store.manifest import Manifest, put_manifest, read_manifest
+from streamdedup.store.probe import KeysOfArticles, Probe
 from streamdedup.store.records import record_key
-from streamdedup.store.segments import (
-    Geometry,
-    LiveSegment,
-    load_segment,
-    probe_segments,
-    segment_key,
-)
+from streamdedup.store.segments import Geometry, LiveSegment, load_segment, segment_key
 
 _MAX_ARTICLES = 1 << 32  # an entry counts its article from the segment's base in 32 bits
 
@@ -41,7 +36,10 @@ class Index:
         head_articles: int,
         filter_bits: int,
         window_ms: int,
+        keys_of_articles: KeysOfArticles,
     ) -> None:
+        self.pages_read = 0
+        self._keys_of_articles = keys_of_articles
         self._database = database
         self._geometry = geometry
         self._head_articles = head_articles
@@ -69,9 +67,11 @@ class Index:
         """Full heads that are not segments yet, newest first."""
         return [material.head for _, material in reversed(self._freezes())]
 
-    def probe(self, keys: NDArray[np.uint64]) -> Hits:
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
         """What lies under the keys, newest first."""
-        hits = probe_segments(self._database, self._live, self._geometry, keys)
+        probe = Probe(self._database, self._live, self._geometry, self._keys_of_articles)
+        hits = probe.buckets(keys, starts)
+        self.pages_read += probe.pages_read
         for head in reversed(self.heads):
             hits = newest_of(head.probe(keys, self._most), hits, self._most)
         return hits

@@ -27,19 +27,16 @@ def state_info(path: Path) -> dict[str, Any]:
 
 
 def beside_a_writer(path: Path, read: Callable[[Database, Identity], T]) -> T:
-    """What `read` finds in the directory while nothing changes under it."""
+    """What `read` finds in the directory as it is at one moment."""
     for _ in range(_ATTEMPTS):
         before = _manifests(path)
-        # A live process may delete a log or a table that we have just read of; it first says so
-        # in RocksDB's manifest.  What is read of a directory that stands still is so.
         try:
-            found = _read(path, read)
+            return _read(path, read)
         except StateCorrupt:
+            # A live process may delete a table after we have read of it; it first says so in
+            # RocksDB's manifest.  Damage in a directory that stands still is damage.
             if _manifests(path) == before:
                 raise
-        else:
-            if _manifests(path) == before:
-                return found
     raise StateError(f"state directory {path} changes too fast to be looked at; try again later")
 
 

@@ -12,14 +12,16 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from streamdedup.article import rfc3339
 from streamdedup.identity import id_key
 from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.inspect import beside_a_writer
 from streamdedup.store.manifest import Identity, read_manifest
+from streamdedup.store.probe import Probe
 from streamdedup.store.records import Record, Records, read_record, record_key, record_number
-from streamdedup.store.segments import Geometry, LiveSegment, load_segment, probe_segments
+from streamdedup.store.segments import Geometry, LiveSegment, load_segment
 
 _CHUNK = 4_096
 _SHINGLED = frozenset({"news", "shingles"})
@@ -61,10 +63,10 @@ def _lookup(database: Database, identity: Identity, wanted: bytes) -> list[Found
     found += _behind(database, end, wanted)
     shingled = parameters.get("scheme.name") in _SHINGLED
     by_set = shingled and parameters.get("match.verify") == "exact"
+    # Another id may have the same hash, or differ where a page does not tell.
+    ours = sorted((each for each in found if each[1].id == wanted), reverse=True)
     return [
-        _shown(number, record, by_set=by_set)
-        for number, record in sorted(found, reverse=True)[: geometry.bucket_entries]
-        if record.id == wanted  # another id may have the same hash
+        _shown(number, record, by_set=by_set) for number, record in ours[: geometry.bucket_entries]
     ]
 
 
@@ -73,9 +75,14 @@ def _in_segments(
 ) -> list[int]:
     if not live:
         return []
-    hits = probe_segments(database, live, geometry, np.array([id_key(wanted)], np.uint64))
+    probe = Probe(database, live, geometry, _unneeded)
+    hits = probe.buckets(np.array([id_key(wanted)], np.uint64), np.array([0, 1], np.int64))
     numbers: list[int] = hits.numbers.tolist()
     return numbers
+
+
+def _unneeded(numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    raise AssertionError("a single key leads nowhere")
 
 
 def _behind(database: Database, end: int, wanted: bytes) -> list[tuple[int, Record]]:

@@ -16,7 +16,8 @@ from streamdedup.errors import StateMismatch
 from streamdedup.store.database import META, Batch, Database
 
 FORMAT = 1
-_IDENTITY, _MANIFEST, _POSITION, _MARK = b"identity", b"manifest", b"position", b"mark"
+_IDENTITY, _MANIFEST, _POSITION = b"identity", b"manifest", b"position"
+CLOCK, MARK = b"clock", b"mark"
 T = TypeVar("T")
 _POSITION_FORMAT = struct.Struct("<Qq")
 
@@ -116,14 +117,14 @@ def put_position(batch: Batch, position: Position) -> None:
     batch.put(META, _POSITION, packed)
 
 
-def read_mark(database: Database) -> bytes:
-    """The caller's note of what the store contains; empty if there is none."""
-    return database.get(META, _MARK) or b""
+def read_note(database: Database, name: bytes) -> bytes:
+    """What the store's user left under `CLOCK` or `MARK`; empty if nothing."""
+    return database.get(META, name) or b""
 
 
-def put_mark(batch: Batch, mark: bytes) -> None:
-    """Leave a note."""
-    batch.put(META, _MARK, mark)
+def put_note(batch: Batch, name: bytes, note: bytes) -> None:
+    """Leave a note, together with what it speaks of."""
+    batch.put(META, name, note)
 
 
 def _read(database: Database, key: bytes, shape: type[T]) -> T | None:

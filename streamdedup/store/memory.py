@@ -18,6 +18,7 @@ class MemoryStore:
     def __init__(self, *, bucket_entries: int) -> None:
         self.bucket_entries = bucket_entries
         self.watermark_ms = 0
+        self.clock = b""
         self.mark = b""
         self._records: list[bytes] = []
         self._buckets: dict[int, list[int]] = {}
@@ -27,14 +28,14 @@ class MemoryStore:
         """Numbers are places in the list of records."""
         return len(self._records)
 
-    def probe(self, keys: NDArray[np.uint64]) -> Hits:
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
         """Look every key up."""
         numbers: list[int] = []
-        starts = [0]
+        ends = [0]
         for key in keys.tolist():
             numbers.extend(reversed(self._buckets.get(key, [])))
-            starts.append(len(numbers))
-        return Hits(np.array(numbers, np.int64), np.array(starts, np.int64))
+            ends.append(len(numbers))
+        return Hits(np.array(numbers, np.int64), np.array(ends, np.int64))
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """Read records by number."""
@@ -50,8 +51,9 @@ class MemoryStore:
                 bucket = self._buckets.setdefault(key, [])
                 bucket.append(number)
                 del bucket[: -self.bucket_entries]
-        if len(batch.events_ms):
-            self.watermark_ms = max(self.watermark_ms, int(batch.events_ms.max()))
+        if len(batch.seen_ms):
+            self.watermark_ms = max(self.watermark_ms, int(batch.seen_ms.max()))
+            self.clock = batch.clock
         if mark is not None:
             self.mark = mark
 

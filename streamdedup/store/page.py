@@ -110,12 +110,15 @@ def merge_pages(
 
 
 @compiled
-def known_bits(entries: NDArray[np.uint64], page: int, tier_bits: int) -> NDArray[np.uint64]:
-    """What a page knows of the keys of its entries, for the filter: page number, then tail."""
+def keys_of(
+    entries: NDArray[np.uint64], page: int, tier_bits: int, shift: int
+) -> NDArray[np.uint64]:
+    """The keys of a page's entries as far as it knows them; their low `shift` bits are zero."""
     out = np.empty(len(entries), np.uint64)
     top = np.uint64(page) << _32
     for at in range(len(entries)):
-        out[at] = (top | entries[at] >> _32) >> np.uint64(tier_bits)
+        known = (top | entries[at] >> _32) >> np.uint64(tier_bits)
+        out[at] = known << np.uint64(shift)
     return out
 
 
@@ -123,37 +126,32 @@ def known_bits(entries: NDArray[np.uint64], page: int, tier_bits: int) -> NDArra
 def search_pages(
     pages: NDArray[np.uint64],
     page_starts: NDArray[np.int64],
-    keys: NDArray[np.uint64],
-    hit_key: NDArray[np.int64],
     hit_page: NDArray[np.int64],
+    hit_key: NDArray[np.uint64],
     hit_base: NDArray[np.int64],
     hit_page_bits: NDArray[np.int64],
     hit_tier_bits: NDArray[np.int64],
     most: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers for every key, newest first.  Hits come sorted by key, then newest segment first."""
+    """By hit (a key in a page) the article numbers, newest first: out[starts[hit]:…]."""
     numbers = np.empty(len(hit_key) * most, np.int64)
-    starts = np.zeros(len(keys) + 1, np.int64)
+    starts = np.zeros(len(hit_key) + 1, np.int64)
     used = 0
-    hit = 0
-    for key in range(len(keys)):
-        first_used = used
-        while hit < len(hit_key) and hit_key[hit] == key:
-            tail = (keys[key] << np.uint64(hit_page_bits[hit])) >> _32
-            tail = (tail >> np.uint64(hit_tier_bits[hit])) << np.uint64(hit_tier_bits[hit])
-            low, high = page_starts[hit_page[hit]], page_starts[hit_page[hit] + 1]
-            first = low
-            while low < high:  # the first entry with a greater tail
-                middle = (low + high) // 2
-                if pages[middle] >> _32 <= tail:
-                    low = middle + 1
-                else:
-                    high = middle
-            at = low - 1
-            while at >= first and pages[at] >> _32 == tail and used - first_used < most:
-                numbers[used] = hit_base[hit] + np.int64(pages[at] & _LOW)
-                used += 1
-                at -= 1
-            hit += 1
-        starts[key + 1] = used
+    for hit in range(len(hit_key)):
+        tail = (hit_key[hit] << np.uint64(hit_page_bits[hit])) >> _32
+        tail = (tail >> np.uint64(hit_tier_bits[hit])) << np.uint64(hit_tier_bits[hit])
+        low, high = page_starts[hit_page[hit]], page_starts[hit_page[hit] + 1]
+        first = low
+        while low < high:  # the first entry with a greater tail
+            middle = (low + high) // 2
+            if pages[middle] >> _32 <= tail:
+                low = middle + 1
+            else:
+                high = middle
+        at = low - 1
+        while at >= first and pages[at] >> _32 == tail and used - starts[hit] < most:
+            numbers[used] = hit_base[hit] + np.int64(pages[at] & _LOW)
+            used += 1
+            at -= 1
+        starts[hit + 1] = used
     return numbers[:used].copy(), starts

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from streamdedup.schemes.contract import Payloads
 
-# event time, digest, length of id, length of story id (0 = its own story), length of payload
-HEADER = struct.Struct("<qQHHI")
+# event time, the stream's clock at arrival, digest, length of id, length of story id (0 = its own
+# story), length of payload
+HEADER = struct.Struct("<qqQHHI")
+MAX_ID_BYTES = 0xFFFF
 _KEY = struct.Struct(">Q")
 _PADDING = tuple(bytes(count) for count in range(8))
 
@@ -33,11 +35,13 @@ def record_number(key: bytes) -> int:
     return number
 
 
-def encode_record(event_ms: int, digest: int, id: bytes, story: bytes, payload: bytes) -> bytes:
+def encode_record(
+    event_ms: int, seen_ms: int, digest: int, id: bytes, story: bytes, payload: bytes
+) -> bytes:
     """One record; `story` is the id of the story's root, empty if it is this article."""
     return b"".join(
         (
-            HEADER.pack(event_ms, digest, len(id), len(story), len(payload)),
+            HEADER.pack(event_ms, seen_ms, digest, len(id), len(story), len(payload)),
             id,
             story,
             _PADDING[-(len(id) + len(story)) % 8],
@@ -59,10 +63,10 @@ class Record(NamedTuple):
 def read_record(encoded: bytes) -> Record:
     """For whoever looks at single records.
 
-    >>> read_record(encode_record(5, 0, b"a2", b"a1", b"shingles"))
+    >>> read_record(encode_record(5, 6, 0, b"a2", b"a1", b"shingles"))
     Record(event_ms=5, id=b'a2', story=b'a1', payload_bytes=8)
     """
-    event_ms, _, id_bytes, story_bytes, payload_bytes = HEADER.unpack_from(encoded)
+    event_ms, _, _, id_bytes, story_bytes, payload_bytes = HEADER.unpack_from(encoded)
     id_end = HEADER.size + id_bytes
     id = encoded[HEADER.size : id_end]
     return Record(event_ms, id, encoded[id_end : id_end + story_bytes] or id, payload_bytes)
@@ -70,12 +74,14 @@ def read_record(encoded: bytes) -> Record:
 
 @dataclass(frozen=True)
 class RecordBatch:
-    """What one `append` adds: encoded records, their event times and their keys."""
+    """What one `append` adds: encoded records, the clock at the arrival of each, their keys, and
+    the clock's state behind them."""
 
     records: Sequence[bytes]
-    events_ms: NDArray[np.int64]
+    seen_ms: NDArray[np.int64]
     keys: NDArray[np.uint64]
     key_starts: NDArray[np.int64]
+    clock: bytes = b""
 
 
 class Records:
@@ -91,10 +97,11 @@ class Records:
         lengths = data.view(np.uint16)
         at = self._head // 8
         self.events_ms = words[at]
-        digests = words[at + 1].view(np.uint64)
-        id_bytes = lengths[self._head // 2 + 8].astype(np.int64)
-        story_bytes = lengths[self._head // 2 + 9].astype(np.int64)
-        payload_bytes = data.view(np.uint32)[self._head // 4 + 5].astype(np.int64)
+        self.seen_ms = words[at + 1]
+        digests = words[at + 2].view(np.uint64)
+        id_bytes = lengths[self._head // 2 + 12].astype(np.int64)
+        story_bytes = lengths[self._head // 2 + 13].astype(np.int64)
+        payload_bytes = data.view(np.uint32)[self._head // 4 + 7].astype(np.int64)
         self._id_bytes = id_bytes
         self._story_bytes = story_bytes
         first = self._head + HEADER.size + (id_bytes + story_bytes + 7) // 8 * 8

@@ -21,11 +21,13 @@ from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.head import Head
 from streamdedup.store.index import Index, newest_of
 from streamdedup.store.manifest import (
+    CLOCK,
+    MARK,
     Position,
     check_identity,
-    put_mark,
+    put_note,
     put_position,
-    read_mark,
+    read_note,
     read_position,
 )
 from streamdedup.store.records import RecordBatch, Records, record_key, record_number
@@ -53,20 +55,25 @@ class RocksStore:
         self._head_articles = config.head_articles
         self._max_keys = max_keys
         self._window_ms = window_ms
+        self._rekey = rekey
+        # What was read since the last probe or append: a lead's record is soon verified against.
+        self._read: dict[int, bytes] = {}
         self._db = Database(path, cache_mib=config.cache_mib)
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
             self._position = read_position(self._db)
-            self._mark = read_mark(self._db)
+            self._clock = read_note(self._db, CLOCK)
+            self._mark = read_note(self._db, MARK)
             self._index = Index(
                 self._db,
                 _geometry(config, max_keys),
                 head_articles=config.head_articles,
                 filter_bits=config.filter_bits,
                 window_ms=window_ms,
+                keys_of_articles=lambda numbers: self._rekey(self.fetch(numbers)),
             )
             self._head = self._new_head(self._index.end)
-            self._reload(rekey)
+            self._reload()
         except BaseException:
             self._db.close()
             raise
@@ -78,8 +85,13 @@ class RocksStore:
 
     @property
     def watermark_ms(self) -> int:
-        """The latest event time so far."""
+        """The stream's clock."""
         return self._position.watermark_ms
+
+    @property
+    def clock(self) -> bytes:
+        """The clock's state."""
+        return self._clock
 
     @property
     def mark(self) -> bytes:
@@ -91,31 +103,35 @@ class RocksStore:
         """How many segments are live."""
         return self._index.segments
 
-    def probe(self, keys: NDArray[np.uint64]) -> Hits:
+    @property
+    def pages_read(self) -> int:
+        """How many pages of segments were read by all probes so far."""
+        return self._index.pages_read
+
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
         """Head, then heads being frozen and segments: newest first."""
+        self._read.clear()
         newest = self._head.probe(keys, self.bucket_entries)
-        return newest_of(newest, self._index.probe(keys), self.bucket_entries)
+        return newest_of(newest, self._index.probe(keys, starts), self.bucket_entries)
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
-        """From memory if they are recent, from RocksDB if not."""
+        """From memory if they are recent or just read, from RocksDB if not."""
         wanted = numbers.tolist()
         heads = [self._head, *self._index.heads]
         in_memory = heads[-1].base
-        stored = iter(
-            self._db.get_many(
-                RECORDS, [record_key(number) for number in wanted if number < in_memory]
-            )
-        )
+        missing = sorted({n for n in wanted if n < in_memory and n not in self._read})
+        stored = self._db.get_many(RECORDS, [record_key(number) for number in missing])
+        for number, record in zip(missing, stored, strict=True):
+            if record is None:
+                raise self._damaged(f"record {number} is missing")
+            self._read[number] = record
         encoded: list[bytes] = []
         for number in wanted:
             if number < in_memory:
-                record = next(stored)
+                encoded.append(self._read[number])
             else:
                 head = next(head for head in heads if number >= head.base)
-                record = head.records[number - head.base]
-            if record is None:
-                raise self._damaged(f"record {number} is missing")
-            encoded.append(record)
+                encoded.append(head.records[number - head.base])
         return Records(encoded)
 
     def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
@@ -127,8 +143,9 @@ class RocksStore:
         count = len(batch.records)
         if count == 0 and mark is None:
             return
+        self._read.clear()
         self._upkeep(count)
-        newest_ms = int(batch.events_ms.max()) if count else 0
+        newest_ms = int(batch.seen_ms.max()) if count else 0
         position = Position(
             next_number=self.next_number + count,
             watermark_ms=max(self.watermark_ms, newest_ms),
@@ -137,10 +154,12 @@ class RocksStore:
         for number, record in enumerate(batch.records, self.next_number):
             write.put(RECORDS, record_key(number), record)
         put_position(write, position)
+        clock = batch.clock if count else self._clock
+        put_note(write, CLOCK, clock)
         if mark is not None:
-            put_mark(write, mark)
+            put_note(write, MARK, mark)
         self._db.write(write)
-        self._position = position
+        self._position, self._clock = position, clock
         self._mark = self._mark if mark is None else mark
         self._insert(batch)
 
@@ -165,7 +184,7 @@ class RocksStore:
             last = min(len(batch.records), first + self._head.room)
             self._head.insert(
                 batch.records[first:last],
-                batch.events_ms[first:last],
+                batch.seen_ms[first:last],
                 batch.keys,
                 batch.key_starts[first : last + 1],
             )
@@ -175,7 +194,7 @@ class RocksStore:
                 self._head = self._new_head(full.base + full.count)
             first = last
 
-    def _reload(self, rekey: Rekey) -> None:
+    def _reload(self) -> None:
         """Make the head again from the records behind the last segment."""
         number = self._head.base
         # The scan is closed at once: RocksDB keeps its lock as long as an iterator lives.
@@ -186,8 +205,8 @@ class RocksStore:
                         raise self._damaged(f"record {number} is missing")
                     number += 1
                 records = Records([value for _, value in chunk])
-                keys, key_starts = rekey(records)
-                self._insert(RecordBatch(records.encoded, records.events_ms, keys, key_starts))
+                keys, key_starts = self._rekey(records)
+                self._insert(RecordBatch(records.encoded, records.seen_ms, keys, key_starts))
                 self._index.work(len(chunk))
         if number != self.next_number:
             raise self._damaged(f"records end at {number}, not at {self.next_number}")

@@ -1,0 +1,129 @@
+"""`streamdedup run` on the benchmark's input: the service itself, watched through its listener.
+
+Run as `python kafka_service.py JSON` by `kafka.py`, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from threading import Event
+from time import perf_counter, process_time
+
+import msgspec
+
+from streamdedup.bench.growth import warm_up
+from streamdedup.config import Config, KafkaConfig, StateConfig
+from streamdedup.kafka.failpoints import Failpoints
+from streamdedup.kafka.report import BatchReport, RestoreProgress, Role, StageSeconds
+from streamdedup.kafka.service import Service
+from streamdedup.testing import unique_name
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What one run of the service does."""
+
+    bootstrap: str
+    input: str
+    verdicts: str
+    dead_letters: str
+    articles: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """From the first article asked for to the last one applied; joining the group is over then.
+
+    `gather_and_sketch` runs beside the rest; the other stages follow one another.
+    """
+
+    articles_per_second: float
+    cpu_us_per_article: float
+    transactions: int
+    wall_seconds: float
+    peak_rss_mib: float
+    stages_us: dict[str, float]
+    reasons: dict[str, int]
+
+
+class Watch:
+    """A listener that stops the service when all articles are done."""
+
+    def __init__(self, articles: int, stop: Event) -> None:
+        self._left = articles
+        self._stop = stop
+        self.started = self.cpu_started = self.wall = self.cpu = 0.0
+        self.transactions = 0
+        self.stages: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+
+    def on_role(self, role: Role) -> None:
+        """Begin to count when it begins to work."""
+        if role is Role.WORKING:
+            self.started, self.cpu_started = perf_counter(), process_time()
+
+    def on_batch(self, report: BatchReport) -> None:
+        """Add up."""
+        self.transactions += 1
+        self.reasons.update(report.by_reason)
+        for stage in fields(StageSeconds):
+            self.stages[stage.name] += getattr(report.seconds, stage.name)
+        self._left -= report.records
+        if self._left <= 0:
+            self.wall = perf_counter() - self.started
+            self.cpu = process_time() - self.cpu_started
+            self._stop.set()
+
+    def on_restore(self, progress: RestoreProgress) -> None:
+        """There is nothing to restore."""
+
+    def on_event(self, text: str) -> None:
+        """Nothing that is measured."""
+
+    def on_trouble(self, text: str) -> None:
+        """Must not happen, or the figures are of something else."""
+        print(text, file=sys.stderr)
+
+    def on_connection(self, text: str) -> None:
+        """The same."""
+        print(text, file=sys.stderr)
+
+
+def run(task: Task) -> Measured:
+    """Work off the whole input topic once."""
+    stop = Event()
+    watch = Watch(task.articles, stop)
+    with tempfile.TemporaryDirectory(prefix="streamdedup-") as directory:
+        config = Config(
+            kafka=KafkaConfig(
+                bootstrap=task.bootstrap,
+                group=unique_name("service"),
+                input=(task.input,),
+                verdicts=task.verdicts,
+                changelog=unique_name("changelog"),
+                dead_letters=task.dead_letters,
+                batch_articles=task.batch,
+            ),
+            state=StateConfig(path=str(Path(directory) / "state")),
+        )
+        warm_up(config)
+        Service(config, watch, stop, Failpoints(), create_topics=True).run()
+    return Measured(
+        articles_per_second=task.articles / watch.wall,
+        cpu_us_per_article=watch.cpu / task.articles * 1e6,
+        transactions=watch.transactions,
+        wall_seconds=watch.wall,
+        peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        stages_us={stage: seconds / task.articles * 1e6 for stage, seconds in watch.stages.items()},
+        reasons=dict(watch.reasons),
+    )
+
+
+if __name__ == "__main__":
+    measured = run(msgspec.json.decode(sys.argv[1], type=Task))
+    print(msgspec.json.encode(asdict(measured)).decode())
