@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from streamdedup.config import KafkaConfig
 from streamdedup.errors import KafkaFailed
-from streamdedup.kafka.bounded import close_within
+from streamdedup.kafka.bounded import Call, close_within
 from streamdedup.kafka.clients import (
     consumer,
     consumer_options,
@@ -95,7 +96,7 @@ class Replay:
     def run(self) -> None:
         """Until the end, the limit, or what `check` raises between two transactions."""
         if self._producer is not None:
-            self._producer.init_transactions(_COMMIT_SECONDS)  # 1
+            self._wait_for(partial(self._producer.init_transactions, _COMMIT_SECONDS))  # 1
         topic = self._config.dead_letters
         partitions = self._topics[topic]
         replayed = self._replayed(topic, partitions)  # 2
@@ -180,7 +181,7 @@ class Replay:
             for letter in chunk:
                 self._send(sender, letter)
             self._remember(sender, replayed)
-            sender.commit_transaction(_COMMIT_SECONDS)
+            self._wait_for(partial(sender.commit_transaction, _COMMIT_SECONDS))
         except (KafkaException, BufferError) as error:
             reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             raise KafkaFailed(
@@ -207,4 +208,16 @@ class Replay:
             for partition, each in replayed.items()
         ]
         generation = self._group.consumer_group_metadata()
-        sender.send_offsets_to_transaction(places, generation, _COMMIT_SECONDS)
+        self._wait_for(
+            partial(sender.send_offsets_to_transaction, places, generation, _COMMIT_SECONDS)
+        )
+
+    def _wait_for(self, call: Callable[[], object]) -> None:
+        """For an answer of the broker; `check` may end the waiting."""
+        attempt = Call(call)
+        until = monotonic() + _COMMIT_SECONDS + _REQUEST_SECONDS
+        while not attempt.ended(_LOOK_SECONDS):
+            self._check()
+            if monotonic() > until:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer from Kafka"))
+        attempt.result()
