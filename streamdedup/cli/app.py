@@ -21,12 +21,16 @@ from streamdedup.errors import StreamdedupError
 
 # name -> (module, attribute, what the list of commands says about it)
 COMMANDS = {
+    "demo": ("demo", "demo", "See it at work on a made-up news feed; nothing else is needed."),
     "run": ("run", "run", "Judge the articles of Kafka topics as they come."),
+    "produce": ("produce", "produce", "Send the lines of files into the input topic."),
+    "verdicts": ("verdicts", "verdicts", "Follow the verdicts as they come."),
+    "dlq": ("dlq", "dlq", "List the records that could not be judged, or send them again."),
     "scan": ("scan", "scan", "Judge every article of JSON-lines files."),
     "eval": ("eval", "evaluate", "Score verdicts against known clusters."),
     "bench": ("bench", "bench", "Measure what an article costs while the index grows."),
     "config": ("config", "config", "Show or check the settings."),
-    "state": ("state", "state", "Look into a state directory."),
+    "state": ("state", "state", "Look into a state directory, copy it, or have it made again."),
 }
 
 MESSAGE_CHARACTERS = 2_000

@@ -117,6 +117,11 @@ class Database:
             for name in (*self._families,):
                 self._family(name).flush()
 
+    def checkpoint(self, path: Path) -> None:
+        """A copy of this moment, which shares the files that do not change any more."""
+        with self.errors():
+            rocksdict.Checkpoint(self._family(META)).create_checkpoint(str(path))
+
     def property(self, family: str, name: str) -> int:
         """A number that RocksDB knows of itself."""
         value: int | None = self._family(family).property_int_value(name)
