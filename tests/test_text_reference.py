@@ -217,6 +217,24 @@ def test_half_a_surrogate_pair_separates_and_does_no_harm(text: str, unit: str) 
     assert first == second == ReferenceShingler(unit=unit).shingle(text)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("قَالَ الرَّئِيسُ إِنَّ الجِسْرَ", "قال الرئيس إن الجسر"),  # with and without vowel signs
+        ("گفت كه اين پل مي‌شود", "گفت که این پل میشود"),  # Arabic and Persian letters
+        ("הַגֶּשֶׁר נִסְגָּר", "הגשר נסגר"),  # with and without points
+        ("BAKANLIK KIYI YOLUNU AÇTI", "bakanlık kıyı yolunu açtı"),  # the capital of the dotless i
+        ("İSTANBUL’DA YAĞMUR", "İstanbul'da yağmur"),
+    ],
+)
+def test_one_word_is_one_word_however_it_is_typed(one: str, other: str) -> None:
+    assert tokens_of(normalise(one)) == tokens_of(normalise(other))
+    for unit in ("word", "char"):
+        sets = Shingler(unit=unit, k=1).shingle([one, other])
+        assert sets.digests[0] == sets.digests[1]
+        assert sets.of(0).tolist() == sets.of(1).tolist()
+
+
 def test_no_text_and_empty_texts_have_no_shingles() -> None:
     assert len(Shingler().shingle([]).starts) == 1
     sets = Shingler().shingle(["", "…", "a"])

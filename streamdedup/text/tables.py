@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from streamdedup.text.normal import normalise
 
-TABLE_VERSION = 1
+TABLE_VERSION = 2
 TABLE_FILE = Path(__file__).with_name("unicode.npz")
 CODE_POINTS = 0x110000
 BLOCK = 256
