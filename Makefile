@@ -6,7 +6,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BROKER := $(VENV)/.broker
-SAMPLE := streamdedup/sample/feed.jsonl
 PORT := 9092
 
 .PHONY: help install run kafka test lint format bench clean
@@ -39,8 +38,8 @@ $(READY): pyproject.toml constraints.txt
 $(BROKER): $(READY) streamdedup/testing/pom.xml
 	@if $(BIN)/python -m streamdedup.testing.install; then touch $@; fi
 
-run: $(READY) ## Scan the bundled sample feed and show every verdict
-	@$(BIN)/streamdedup scan --pretty $(SAMPLE)
+run: $(READY) ## Watch the service judge a news feed; KAFKA=host:9092 does it on a real broker
+	@$(BIN)/streamdedup demo $(if $(KAFKA),--kafka $(KAFKA))
 
 kafka: $(READY) $(BROKER) ## Start a Kafka broker on localhost:9092 for playing (PORT=9093 for another port)
 	@$(BIN)/python -m streamdedup.testing --port $(PORT)

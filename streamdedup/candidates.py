@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from streamdedup.compiled import compiled
 
+ALL_KINDS = 8  # a candidate's number and the kind of the shared key lie in one integer
+
 
 @compiled
 def find_candidates(

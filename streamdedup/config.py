@@ -87,7 +87,7 @@ class StateConfig(_Section, frozen=True):
     path: str = "state"
     head_articles: Annotated[int, Meta(ge=16, le=1_048_576)] = 65_536
     fan_in: Literal[2, 4, 8, 16] = 8
-    filter_bits: Annotated[int, Meta(ge=4, le=32)] = 12
+    filter_bits: Annotated[int, Meta(ge=4, le=32)] = 16
     bucket_entries: Annotated[int, Meta(ge=1, le=4_096)] = 32
     cache_mib: Count = 64
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from streamdedup.admission import Admission, Gate, known_ids
 from streamdedup.article import FIRST_MS, LAST_MS
-from streamdedup.candidates import choose, find_candidates
+from streamdedup.candidates import ALL_KINDS, choose, find_candidates
 from streamdedup.clock import UNDATED, Clock
 from streamdedup.config import Config
 from streamdedup.identity import OWN_KINDS, all_keys, rekeyed
@@ -32,6 +32,7 @@ from streamdedup.verdict import Rejection, Verdict
 Measure = Literal["jaccard", "containment", "exact", "signature"]
 
 EXACT_RANK = np.int8(100)
+MOST_KINDS = ALL_KINDS - OWN_KINDS
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ class Deduplicator:
     """
 
     def __init__(self, scheme: Scheme, store: Store, config: Config) -> None:
+        if len(scheme.kinds) > MOST_KINDS:
+            raise ValueError(f"a scheme has at most {MOST_KINDS} kinds of keys")
         self.scheme = scheme
         self.store = store
         self._index_revisions = config.match.index_revisions
@@ -110,6 +113,8 @@ class Deduplicator:
         config = config if config is not None else Config()
         if scheme is None:
             scheme = ShingledScheme(config.scheme, config.match)
+        if path is not None and not str(path):
+            raise ValueError("an empty path is no state directory; None keeps the index in memory")
         if path is None:
             memory = MemoryStore(bucket_entries=config.state.bucket_entries)
             return cls(scheme, memory, config)
@@ -132,15 +137,18 @@ class Deduplicator:
     def sketch(self, items: Sequence[Item]) -> Sketch:
         """The pure part: payloads and keys."""
         payloads = self.scheme.payloads(items)
-        ids = [_id_bytes(item.id) for item in items]
-        published = [UNDATED if item.published is None else item.published for item in items]
+        ids = [_id_bytes(item) for item in items]
+        published = [_published_ms(item) for item in items]
         refused = _refused(items, ids, published)
         if refused:
             payloads = replace(payloads, empty=payloads.empty.copy())
             for article in refused:
                 payloads.empty[article] = True
                 ids[article], published[article] = b"", UNDATED
-        keys = all_keys(ids, payloads, self.scheme.keys(payloads))
+        scheme_keys = self.scheme.keys(payloads)
+        if len(items) and int(np.diff(scheme_keys.starts).max()) > self.scheme.max_keys:
+            raise ValueError(f"the scheme gave an item more keys than its {self.scheme.max_keys}")
+        keys = all_keys(ids, payloads, scheme_keys)
         return Sketch(items, ids, np.array(published, np.int64), refused, payloads, keys)
 
     def decide(self, sketch: Sketch) -> Decision:
@@ -319,8 +327,8 @@ class Deduplicator:
         return Verdict(
             id=item.id,
             verdict="duplicate",
-            story=_id_text(story),
-            duplicate_of=_id_text(matched),
+            story=story.decode(),
+            duplicate_of=matched.decode(),
             similarity=float(matches.similarity[pair]),
             measure=cast("Measure", measure),
             reason="revision" if revises else "exact" if exact else "near",
@@ -328,13 +336,24 @@ class Deduplicator:
         )
 
 
-def _id_bytes(id: str) -> bytes:
-    # Half a surrogate pair keeps its value: replaced by "?", two ids would become one.
-    return id.encode("utf-8", "surrogatepass")
+def _id_bytes(item: Item) -> bytes:
+    if not isinstance(item.id, str):
+        raise TypeError(f"an article's id is {type(item.id).__name__}, not str: {item.id!r}")
+    try:
+        return item.id.encode()
+    except UnicodeEncodeError:  # half a surrogate pair: no verdict could name it
+        return b""
 
 
-def _id_text(id: bytes) -> str:
-    return id.decode("utf-8", "surrogatepass")
+def _published_ms(item: Item) -> int:
+    if item.published is None:
+        return UNDATED
+    if type(item.published) is not int:
+        raise TypeError(
+            f"article {item.id!r}: published is {type(item.published).__name__}, not whole "
+            "milliseconds since 1970 (streamdedup.article.milliseconds makes them of a datetime)"
+        )
+    return item.published
 
 
 def _refused(items: Sequence[Item], ids: list[bytes], published: list[int]) -> dict[int, Rejection]:
@@ -345,7 +364,7 @@ def _refused(items: Sequence[Item], ids: list[bytes], published: list[int]) -> d
             refused[article] = Rejection(
                 id=items[article].id,
                 reason="bad_id",
-                detail=f"the id has {len(id):,} bytes, not 1 to {MAX_ID_BYTES:,}",
+                detail=f"the id is not Unicode text of 1 to {MAX_ID_BYTES:,} bytes",
             )
         elif published_ms != UNDATED and not FIRST_MS <= published_ms <= LAST_MS:
             refused[article] = Rejection(
@@ -360,7 +379,7 @@ def _redelivery(item: Item, story: bytes) -> Verdict:
     return Verdict(
         id=item.id,
         verdict="duplicate",
-        story=_id_text(story),
+        story=story.decode(),
         duplicate_of=item.id,
         similarity=1.0,
         measure="exact",

@@ -52,6 +52,10 @@ class ServiceError(StreamdedupError):
     """The service cannot work with Kafka as it finds it; an operator must decide."""
 
 
+class KafkaFailed(ServiceError):
+    """Kafka does not answer, or refused what was asked of it."""
+
+
 class TopicsError(ServiceError):
     """A topic is missing or has settings under which articles would be lost."""
 

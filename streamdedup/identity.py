@@ -20,10 +20,14 @@ _ID_SEED = 0x1D
 _EXACT_SALT = np.uint64(0xE8AC7)
 
 
+def id_key(id: bytes) -> int:
+    """The key under which every article of this id lies."""
+    return xxhash.xxh3_64_intdigest(id, _ID_SEED)
+
+
 def all_keys(ids: list[bytes], payloads: Payloads, scheme_keys: Keys) -> Keys:
     """The id key, the content key, then the scheme's own, by article."""
-    hashes = (xxhash.xxh3_64_intdigest(id, _ID_SEED) for id in ids)
-    id_keys = np.fromiter(hashes, np.uint64, len(ids))
+    id_keys = np.fromiter(map(id_key, ids), np.uint64, len(ids))
     return Keys(
         *_interleaved(
             id_keys, payloads.digests, scheme_keys.values, scheme_keys.kinds, scheme_keys.starts

@@ -5,11 +5,12 @@ Both are plain values without processing time, so that the same input gives the 
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 import msgspec
 
-from streamdedup.article import rfc3339
+from streamdedup.article import milliseconds, rfc3339
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +56,7 @@ class _WireVerdict(msgspec.Struct, frozen=True):
 
 
 _ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(_WireVerdict)
 
 
 def encode_verdict(verdict: Verdict, source: Source | None = None) -> bytes:
@@ -79,3 +81,16 @@ def encode_verdict(verdict: Verdict, source: Source | None = None) -> bytes:
             verdict.source if source is None else source,
         )
     )
+
+
+def decode_verdict(line: bytes) -> Verdict:
+    """The inverse of `encode_verdict`; raises `msgspec.DecodeError` for anything else.
+
+    >>> decode_verdict(encode_verdict(Verdict(id="a", verdict="unique", story="a"))).reason
+    'new'
+    """
+    wire = msgspec.structs.asdict(_DECODER.decode(line))
+    if wire["published"] is not None:
+        wire["published"] = milliseconds(msgspec.convert(wire["published"], datetime))
+    # The structs inside are ours already; `from_attributes` lets them be taken as they are.
+    return msgspec.convert(wire, Verdict, from_attributes=True)

@@ -86,7 +86,9 @@ def test_a_transaction_of_the_dead_ends_when_its_timeout_says_so(broker: Kafka) 
 
 
 def test_everything_of_a_record_is_read_partition_after_partition(broker: Kafka) -> None:
-    topic = broker.create_topic(unique_name("articles"), partitions=3)
+    # The records are of 1970: they must not be taken for expired.
+    kept = {"retention.ms": "-1"}
+    topic = broker.create_topic(unique_name("articles"), partitions=3, config=kept)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for number in range(3_000):
         producer.produce(

@@ -78,6 +78,41 @@ def test_a_full_disk_under_the_output_is_named(run: Run) -> None:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_articles_whose_verdicts_could_not_be_written_are_judged_again(run: Run) -> None:
+    assert run("scan", "-", "--state", "s", "--output", "/dev/full", stdin=FEED).code == 5
+    again = run("scan", "-", "--state", "s", stdin=FEED)
+    assert [verdict["reason"] for verdict in again.verdicts] == ["new", "new", "near"]
+
+
+def test_a_refused_state_costs_no_earlier_output(run: Run, tmp_path: Path) -> None:
+    arguments = ("scan", "-", "--state", "s", "--output", "kept.jsonl")
+    assert run(*arguments, stdin=FEED).code == 0
+    kept = (tmp_path / "kept.jsonl").read_bytes()
+    assert run(*arguments, "--set", "scheme.bands=20", stdin=FEED).code == 4
+    assert (tmp_path / "kept.jsonl").read_bytes() == kept != b""
+
+
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 5), ("<&-", 5), ("2>&-", 0)])
+def test_a_closed_standard_stream_is_named_and_never_written_to(
+    tmp_path: Path, closed: str, code: int
+) -> None:
+    (tmp_path / "feed.jsonl").write_bytes(FEED)
+    source = "-" if closed == "<&-" else "feed.jsonl"
+    called = " ".join(command("scan", source, "--state", "s"))
+    done = subprocess.run(
+        ["bash", "-c", f"{called} {closed}"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=command_environment(),
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == code
+    assert b"bug" not in done.stderr
+    assert len(done.stdout.splitlines()) == (3 if code == 0 else 0)
+
+
 def test_an_output_that_cannot_be_created_is_named(run: Run) -> None:
     done = run("scan", "-", "--output", "nowhere/v.jsonl", stdin=FEED)
     assert done.code == 5

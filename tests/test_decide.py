@@ -137,6 +137,7 @@ def test_what_an_index_cannot_hold_is_refused_and_the_rest_of_the_batch_is_judge
     bad = [
         Article(id="", text=LINKS[0]),
         Article(id="x" * 70_000, text=LINKS[0]),
+        Article(id="half \ud800", text=LINKS[0]),
         Article(id="far", text=LINKS[0], published=1 << 70),
         Article(id="before", text=LINKS[0], published=-(1 << 60)),
     ]
@@ -145,7 +146,7 @@ def test_what_an_index_cannot_hold_is_refused_and_the_rest_of_the_batch_is_judge
         outcomes = deduplicator.process([*bad, *good])
         assert deduplicator.store.next_number == 2
     reasons = [getattr(outcome, "reason", None) for outcome in outcomes]
-    assert reasons == ["bad_id", "bad_id", "bad_published", "bad_published", "new", "exact"]
+    assert reasons == [*["bad_id"] * 3, "bad_published", "bad_published", "new", "exact"]
 
 
 # Short and empty articles ----------------------------------------------------------------------
@@ -218,7 +219,7 @@ def test_signatures_are_compared_on_request_and_say_so() -> None:
 
 # Strange ids and texts -------------------------------------------------------------------------
 
-STRANGE = ["\0", "a\0b", "a\0c", "ü" * 32_767, "\ud800", "\udc00", "?", " ", "😀"]
+STRANGE = ["\0", "a\0b", "a\0c", "ü" * 32_767, "?", " ", "😀"]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])

@@ -21,12 +21,16 @@ from streamdedup.errors import StreamdedupError
 
 # name -> (module, attribute, what the list of commands says about it)
 COMMANDS = {
+    "demo": ("demo", "demo", "See it at work on a made-up news feed; nothing else is needed."),
     "run": ("run", "run", "Judge the articles of Kafka topics as they come."),
+    "produce": ("produce", "produce", "Send the lines of files into the input topic."),
+    "verdicts": ("verdicts", "verdicts", "Follow the verdicts as they come."),
+    "dlq": ("dlq", "dlq", "List the records that could not be judged, or send them again."),
     "scan": ("scan", "scan", "Judge every article of JSON-lines files."),
     "eval": ("eval", "evaluate", "Score verdicts against known clusters."),
     "bench": ("bench", "bench", "Measure what an article costs while the index grows."),
     "config": ("config", "config", "Show or check the settings."),
-    "state": ("state", "state", "Look into a state directory."),
+    "state": ("state", "state", "Look into a state directory, copy it, or have it made again."),
 }
 
 MESSAGE_CHARACTERS = 2_000
@@ -59,6 +63,9 @@ def cli() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; nothing escapes but a message."""
+    if _fill_closed_streams():
+        _say("error: standard output is closed")
+        return ExitCode.DISK
     try:
         # Not cli.main(): that one maps a broken pipe and a keyboard interrupt to its own codes.
         with cli.make_context("streamdedup", list(arguments)) as context:
@@ -83,6 +90,19 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         return _failure(error)
     return ExitCode.OK
+
+
+def _fill_closed_streams() -> bool:
+    """No file opened later may become a standard stream; tells if standard output was closed."""
+    closed = sys.stdout is None
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the process's life
+    return closed
 
 
 def _usage_error(error: click.ClickException) -> int:

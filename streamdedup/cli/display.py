@@ -70,20 +70,28 @@ class PrettyVerdicts:
         room = self._console.width - OTHER_CELLS if self._console.is_terminal else TITLE_CELLS[-1]
         self._title_cells = min(max(room, TITLE_CELLS[0]), TITLE_CELLS[-1])
 
-    def show(self, verdict: Verdict, headline: str) -> None:
+    def show(self, verdict: Verdict, headline: str | None = None) -> None:
+        """A line; without a headline, where nobody knows it, the id stands in its place."""
         style = _STYLES[verdict.reason]
         label = "NEW" if verdict.reason == "new" else verdict.reason
         similarity = "" if verdict.similarity is None else f"{verdict.similarity:.0%}"
-        title = set_cell_size(printable(headline), self._title_cells)
-        line = Text.assemble(
-            (f"{label:<10}", style),
-            (f"{similarity:>5}  ", style),
-            (title, "bold" if verdict.verdict == "unique" else ""),
-            (f"  {printable(verdict.id)}", "dim"),
-        )
+        line = Text.assemble((f"{label:<10}", style), (f"{similarity:>5}", style))
+        if headline is not None:
+            title = set_cell_size(printable(headline), self._title_cells)
+            line.append(f"  {title}", "bold" if verdict.verdict == "unique" else "")
+        line.append(f"  {printable(verdict.id)}", "dim" if headline is not None else "")
         if verdict.duplicate_of is not None:
             line.append(f" copies {printable(verdict.duplicate_of)}", style)
             line.append(f" ({verdict.measure})", "dim")
+        self._print(line)
+
+    def show_dead_letter(self, reason: str, exception: str) -> None:
+        """A line about a record that could not be judged."""
+        line = Text.assemble((f"{'dead':<10}", "red"), (f"       {printable(reason)}", "red"))
+        line.append(f"  {printable(exception)}", "dim")
+        self._print(line)
+
+    def _print(self, line: Text) -> None:
         if self._console.is_terminal:
             self._console.print(line, no_wrap=True, overflow="ellipsis")
         else:

@@ -44,12 +44,14 @@ class Intake:
         batch_articles: int,
         *,
         strict: bool,
+        wake_fd: int | None,
         summary: ScanSummary,
     ) -> None:
         self.files = files
         self._decoder = ArticleDecoder(config)
         self._batch_articles = batch_articles
-        self._strict = strict
+        self.strict = strict
+        self._wake_fd = wake_fd
         self._summary = summary
         self._finished_bytes = 0
         self._source: LineSource | None = None
@@ -67,7 +69,8 @@ class Intake:
             for incoming in self._articles():
                 if isinstance(incoming, Incoming):
                     batch.append(incoming)
-                if batch and (len(batch) >= self._batch_articles or self._ends_batch(incoming)):
+                full = len(batch) >= self._batch_articles
+                if batch and (full or isinstance(incoming, Pause)):
                     yield batch
                     batch = []
         except (InputError, SourceError) as error:
@@ -82,19 +85,12 @@ class Intake:
         where = f"{printable(place.file)}:{place.number}"
         click.echo(f"{where}: {error.reason}: {printable(error.detail)}", err=True)
         self._summary.add_bad_line(error.reason)
-        if self._strict:
+        if self.strict:
             raise error
-
-    def _ends_batch(self, incoming: Incoming | Pause) -> bool:
-        if isinstance(incoming, Pause):
-            return True
-        # The engine refuses a text without words.  In a strict run nothing behind such a line
-        # may enter the index, so the line must be the last of its batch.
-        return self._strict and not any(map(str.isalnum, incoming.article.text))
 
     def _articles(self) -> Iterator[Incoming | Pause]:
         for file in self.files:
-            with LineSource(file) as source:
+            with LineSource(file, self._wake_fd) as source:
                 self._source = source
                 try:
                     for line in source.lines(self._decoder.max_line_bytes):

@@ -5,6 +5,7 @@ An article that is in the index then always has its verdict in the output as wel
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +28,14 @@ class Interrupts:
         self._requested: int | None = None
         self._allowed = False
         self._previous: dict[int, Any] = {}
+        # A signal writes here: one that comes in the last moment before a read blocks would
+        # else wait for the read to end.  Whoever may block waits for this as well.
+        self.wake_fd, self._signal_fd = os.pipe()
 
     def __enter__(self) -> Self:
+        os.set_blocking(self.wake_fd, False)
+        os.set_blocking(self._signal_fd, False)
+        self._previous_fd = signal.set_wakeup_fd(self._signal_fd, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM):
             self._previous[number] = signal.signal(number, self._on_signal)
         return self
@@ -41,6 +48,9 @@ class Interrupts:
     ) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(self._previous_fd)
+        os.close(self.wake_fd)
+        os.close(self._signal_fd)
 
     @contextmanager
     def allowed(self) -> Iterator[None]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import select
 import stat
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self, cast
@@ -44,16 +46,24 @@ PAUSE = Pause()
 class LineSource:
     """One input, by its path or `-`; use it as a context manager."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, wake_fd: int | None = None) -> None:
+        """Waiting for input also ends when there is something to read from `wake_fd`."""
         self.name = "standard input" if path == DASH else path
         self._is_stdin = path == DASH
         self._gzip_by_name = path.endswith(".gz")
+        if self._is_stdin and sys.stdin is None:
+            raise SourceError("standard input is closed")
         if self._is_stdin:
             self._file = cast("io.BufferedReader", sys.stdin.buffer)
         else:
             self._file = Path(path).open("rb")  # noqa: SIM115 - closed by __exit__
-        self._poll = select.poll()
-        self._poll.register(self._file.fileno(), select.POLLIN)
+        self._wake_fd = wake_fd
+        self._ready = select.poll()
+        self._ready.register(self._file.fileno(), select.POLLIN)
+        self._ready_or_woken = select.poll()
+        self._ready_or_woken.register(self._file.fileno(), select.POLLIN)
+        if wake_fd is not None:
+            self._ready_or_woken.register(wake_fd, select.POLLIN)
 
     def __enter__(self) -> Self:
         return self
@@ -98,8 +108,11 @@ class LineSource:
             stream = self._stream()
             at_start = True
             while True:
-                if not self._poll.poll(0):
+                if not self._ready.poll(0):
                     yield PAUSE
+                # What a stream still holds itself would be waited for in vain.
+                if not at_start and stream is self._file:
+                    self._wait()
                 chunk = stream.read1(CHUNK_BYTES)
                 if not chunk:
                     return
@@ -112,7 +125,16 @@ class LineSource:
         except OSError as error:
             raise SourceError(f"{self.name}: cannot be read: {error.strerror}") from None
 
+    def _wait(self) -> None:
+        """Until there is input; a signal's handler runs, and may raise, in between."""
+        while not self._ready.poll(0):
+            self._ready_or_woken.poll()
+            if self._wake_fd is not None:
+                with suppress(BlockingIOError):
+                    os.read(self._wake_fd, 64)
+
     def _stream(self) -> io.BufferedReader | gzip.GzipFile:
+        self._wait()
         start = self._file.peek(1)[:1]
         if self._gzip_by_name and not start:
             raise EOFError("the file is empty")

@@ -37,3 +37,11 @@ def load(config_file: Path | None, overrides: tuple[str, ...]) -> Config:
     from streamdedup.config import load_config
 
     return load_config(config_file, overrides)
+
+
+def input_topic(config: Config, remedy: str) -> str:
+    """The one topic to write articles into, if the settings name just one."""
+    names = config.kafka.input
+    if len(names) > 1 or names[0].startswith("^"):
+        raise click.UsageError(f"kafka.input is {', '.join(names)}: {remedy}")
+    return names[0]

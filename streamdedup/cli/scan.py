@@ -85,9 +85,16 @@ def scan(
     from streamdedup.cli.summary import ScanSummary
 
     summary = ScanSummary()
-    intake = Intake(files, config.input, batch_articles, strict=strict, summary=summary)
     failure: BaseException | None = None
     with Interrupts() as interrupts:
+        intake = Intake(
+            files,
+            config.input,
+            batch_articles,
+            strict=strict,
+            wake_fd=interrupts.wake_fd,
+            summary=summary,
+        )
         try:
             _judge_all(intake, interrupts, config, state, output, pretty, summary)
         except BrokenPipeError:
@@ -115,13 +122,14 @@ def _judge_all(
     from streamdedup.cli.display import PrettyVerdicts, ProgressBar
 
     with ExitStack() as stack:
+        # First of all: a directory that is refused must not cost an earlier output.
+        directory = state or stack.enter_context(_temporary_directory())
+        engine = stack.enter_context(Deduplicator.open(directory, config))
         out = stack.enter_context(_VerdictFile(output)) if _writes_json(output, pretty) else None
         display = PrettyVerdicts() if pretty else None
         # A bar on the terminal that the verdicts also run over would be torn to pieces.
         shown = sys.stderr.isatty() and not (output == DASH and sys.stdout.isatty())
         bar = stack.enter_context(ProgressBar(total_bytes(intake.files), shown=shown))
-        directory = state or stack.enter_context(_temporary_directory())
-        engine = stack.enter_context(Deduplicator.open(directory, config))
         batches = intake.batches()
         judged = 0
         while True:
@@ -129,39 +137,61 @@ def _judge_all(
                 batch = next(batches, None)
             if batch is None:
                 return
-            outcomes = engine.process([incoming.article for incoming in batch])
-            _emit(batch, outcomes, intake, out, display, summary)
+            decision = engine.decide(engine.sketch([incoming.article for incoming in batch]))
+            refused = _first_refused(decision.outcomes)
+            if intake.strict and refused < len(batch) - 1:
+                # Nothing behind a bad line may enter the index.
+                batch = batch[: refused + 1]
+                decision = engine.decide(engine.sketch([incoming.article for incoming in batch]))
+            # Verdicts first: an article that the index knows has its verdict out.
+            _write(batch, decision.outcomes, out, display)
+            engine.apply(decision)
+            _account(batch, decision.outcomes, intake, summary)
             judged += len(batch)
             bar.advance(intake.read_bytes(), judged)
 
 
-def _emit(
+def _first_refused(outcomes: list[Verdict | Rejection]) -> int:
+    from streamdedup.verdict import Rejection
+
+    refused = (at for at, outcome in enumerate(outcomes) if isinstance(outcome, Rejection))
+    return next(refused, len(outcomes))
+
+
+def _write(
+    batch: list[Incoming],
+    outcomes: list[Verdict | Rejection],
+    out: _VerdictFile | None,
+    display: PrettyVerdicts | None,
+) -> None:
+    from streamdedup.cli.display import headline
+    from streamdedup.verdict import Verdict, encode_verdict
+
+    verdicts = [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
+    if out is not None:
+        out.write(b"".join(encode_verdict(verdict) + b"\n" for verdict in verdicts))
+    if display is None:
+        return
+    for incoming, outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, Verdict):
+            display.show(outcome, headline(incoming.line, incoming.article))
+
+
+def _account(
     batch: list[Incoming],
     outcomes: list[Verdict | Rejection],
     intake: Intake,
-    out: _VerdictFile | None,
-    display: PrettyVerdicts | None,
     summary: ScanSummary,
 ) -> None:
-    from streamdedup.cli.display import headline
-    from streamdedup.verdict import Rejection, encode_verdict
+    from streamdedup.verdict import Verdict
 
-    judged: list[tuple[Incoming, Verdict]] = []
-    refused: list[tuple[Incoming, Rejection]] = []
+    for outcome in outcomes:
+        if isinstance(outcome, Verdict):
+            summary.add(outcome)
+    # Last, since a strict run ends here.
     for incoming, outcome in zip(batch, outcomes, strict=True):
-        if isinstance(outcome, Rejection):
-            refused.append((incoming, outcome))
-        else:
-            judged.append((incoming, outcome))
-    if out is not None:
-        out.write(b"".join(encode_verdict(verdict) + b"\n" for _, verdict in judged))
-    for incoming, verdict in judged:
-        summary.add(verdict)
-        if display is not None:
-            display.show(verdict, headline(incoming.line, incoming.article))
-    # Last, since a strict run ends here and the verdicts must be out by then.
-    for incoming, rejection in refused:
-        intake.bad_line(incoming.place, InputError(rejection.reason, rejection.detail))
+        if not isinstance(outcome, Verdict):
+            intake.bad_line(incoming.place, InputError(outcome.reason, outcome.detail))
 
 
 class _VerdictFile:

@@ -29,7 +29,7 @@ from streamdedup.kafka.bounded import Call, close_within
 from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.clients import OnError, producer, transaction_options
 from streamdedup.kafka.failpoints import Failpoints
-from streamdedup.kafka.membership import Membership
+from streamdedup.kafka.membership import Member
 from streamdedup.kafka.outputs import JudgedBatch, LastWritten, Outputs
 from streamdedup.kafka.topics import OutputTopics
 
@@ -79,7 +79,7 @@ class Committer:
         config: KafkaConfig,
         topics: OutputTopics,
         changelog: Changelog,
-        membership: Membership,
+        membership: Member,
         failpoints: Failpoints,
         stop: Event,
         on_error: OnError,

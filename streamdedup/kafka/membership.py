@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from enum import Enum, auto
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -35,6 +35,25 @@ class Ownership(Enum):
     OWNER = auto()
     STANDBY = auto()
     LOST = auto()  # the group went on without us: leave, and join anew
+
+
+class Member(Protocol):
+    """Whoever may own the index."""
+
+    def poll(self, timeout_seconds: float = 0.0) -> Ownership:
+        """Whether it does."""
+
+    def generation(self) -> object:
+        """What proves it to Kafka."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
 
 class Membership:

@@ -23,11 +23,12 @@ from streamdedup.errors import StateDiskError
 from streamdedup.kafka.ahead import Ahead
 from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.clients import OnError
-from streamdedup.kafka.commit import Committed, Committer
+from streamdedup.kafka.commit import Committed
 from streamdedup.kafka.dead_letters import DeadLetterLimits
+from streamdedup.kafka.delivery import Commits, Delivery
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.intake import Intake, Prepared
-from streamdedup.kafka.membership import Membership, Ownership
+from streamdedup.kafka.membership import Member, Ownership
 from streamdedup.kafka.outputs import JudgedBatch, judged_batch
 from streamdedup.kafka.replica import Replica
 from streamdedup.kafka.report import BatchReport, Listener, Role, StageSeconds
@@ -56,12 +57,13 @@ class Surroundings:
     stop: Event
     on_error: OnError
     skip_lost: bool
+    delivery: Delivery
 
 
 class Owner:
     """The one that judges, as long as the group lets it."""
 
-    def __init__(self, surroundings: Surroundings, membership: Membership) -> None:
+    def __init__(self, surroundings: Surroundings, membership: Member) -> None:
         self._s = surroundings
         self._membership = membership
 
@@ -69,7 +71,7 @@ class Owner:
         """Judge until ownership ends; raises `CommitFailed` if a batch's fate is unknown."""
         s = self._s
         s.listener.on_role(Role.RESTORING)
-        committer = Committer(
+        committer = s.delivery.committer(
             s.config.kafka,
             s.topics,
             s.changelog,
@@ -88,7 +90,7 @@ class Owner:
             s.listener.on_role(Role.WORKING)
             self._judge(committer, source)
 
-    def _judge(self, committer: Committer, source: Source) -> None:
+    def _judge(self, committer: Commits, source: Source) -> None:
         s = self._s
         engine = s.replica.engine
         intake = Intake(source, s.config.input, engine.sketch, s.config.kafka.batch_articles)

@@ -18,13 +18,14 @@ from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.clients import admin
 from streamdedup.kafka.commit import CommitFailed
 from streamdedup.kafka.dead_letters import DeadLetterLimits
+from streamdedup.kafka.delivery import EXACTLY_ONCE, Delivery
 from streamdedup.kafka.failpoints import Failpoints
-from streamdedup.kafka.membership import Membership, Ownership
+from streamdedup.kafka.membership import Member, Ownership
 from streamdedup.kafka.owner import Owner, Surroundings
 from streamdedup.kafka.replica import Replica
 from streamdedup.kafka.report import Listener, Role
 from streamdedup.kafka.tail import Tail
-from streamdedup.kafka.topics import OutputTopics, check_topics, create_topics
+from streamdedup.kafka.topics import OutputTopics, create_topics
 from streamdedup.schemes.shingled import ShingledScheme
 
 _CONNECT_SECONDS = 3.0
@@ -46,6 +47,7 @@ class Service:
         *,
         create_topics: bool = False,
         skip_lost: bool = False,
+        delivery: Delivery = EXACTLY_ONCE,
     ) -> None:
         self._config = config
         self._listener = listener
@@ -53,6 +55,7 @@ class Service:
         self._failpoints = failpoints
         self._create_topics = create_topics
         self._skip_lost = skip_lost
+        self._delivery = delivery
         self._last_error = ""
         self._failures = 0
 
@@ -81,6 +84,7 @@ class Service:
             stop=self._stop,
             on_error=self._on_error,
             skip_lost=self._skip_lost,
+            delivery=self._delivery,
         )
         try:
             while not self._stop.is_set():
@@ -96,7 +100,7 @@ class Service:
         try:
             if not replica.is_open:
                 replica.open()
-            with Membership(self._config.kafka, self._on_error) as membership:
+            with self._delivery.join(self._config.kafka, self._on_error) as membership:
                 self._serve(surroundings, membership)
         except StateCorrupt as error:
             replica.rebuild(str(error).splitlines()[0])
@@ -112,7 +116,7 @@ class Service:
                 raise
             self._listener.on_trouble(str(error).splitlines()[0])
 
-    def _serve(self, surroundings: Surroundings, membership: Membership) -> None:
+    def _serve(self, surroundings: Surroundings, membership: Member) -> None:
         role: Role | None = None
         while not self._stop.is_set():
             ownership = membership.poll()
@@ -130,7 +134,7 @@ class Service:
             surroundings.replica.follow(_FOLLOW_SECONDS)
             self._failures = 0
 
-    def _own(self, surroundings: Surroundings, membership: Membership) -> bool:
+    def _own(self, surroundings: Surroundings, membership: Member) -> bool:
         """A period of ownership; False if the membership is to be given up with it."""
         try:
             Owner(surroundings, membership).run()
@@ -152,7 +156,7 @@ class Service:
                 if self._create_topics:
                     for name in create_topics(topics_admin, self._config):
                         self._listener.on_event(f"created topic {name}")
-                return check_topics(topics_admin, self._config)
+                return self._delivery.topics(topics_admin, self._config)
             except KafkaException as error:
                 topics_admin.poll(0)
                 reason = self._last_error or _said(error.args[0])

@@ -81,7 +81,11 @@ class ShingledScheme:
 
     def payloads(self, items: Sequence[Article]) -> Payloads:
         """The shingle sets (or signatures) of the articles' texts."""
-        sets = self.shingler.shingle([item.text for item in items])
+        texts = [item.text for item in items]
+        for item in items:
+            if not isinstance(item.text, str):
+                raise TypeError(f"article {item.id!r}: text is {type(item.text).__name__}, not str")
+        sets = self.shingler.shingle(texts)
         return self.payloads_of(sets)
 
     def payloads_of(self, sets: ShingleSets) -> Payloads:

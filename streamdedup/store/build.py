@@ -69,7 +69,7 @@ class FullHead:
             base=self.head.base,
             count=self.head.count,
             entries=entries,
-            max_event_ms=self.head.max_event_ms,
+            last_seen_ms=self.head.last_seen_ms,
         )
 
 
@@ -111,7 +111,7 @@ class Neighbours:
             base=self.segments[0].base,
             count=sum(segment.count for segment in self.segments),
             entries=entries,
-            max_event_ms=max(segment.max_event_ms for segment in self.segments),
+            last_seen_ms=max(segment.last_seen_ms for segment in self.segments),
         )
 
 

@@ -68,7 +68,9 @@ class Database:
         except rocksdict.DbClosedError:
             raise
         except OSError as error:
-            raise StateDiskError(f"state directory {self.path}: {error.strerror}") from None
+            raise StateDiskError(
+                f"state directory {self.path}: {error.strerror or error}"
+            ) from None
         except Exception as error:
             # rocksdict raises bare Exception; anything else is a bug and keeps its traceback.
             if type(error) is not Exception:
@@ -114,6 +116,11 @@ class Database:
         with self.errors():
             for name in (*self._families,):
                 self._family(name).flush()
+
+    def checkpoint(self, path: Path) -> None:
+        """A copy of this moment, which shares the files that do not change any more."""
+        with self.errors():
+            rocksdict.Checkpoint(self._family(META)).create_checkpoint(str(path))
 
     def property(self, family: str, name: str) -> int:
         """A number that RocksDB knows of itself."""

@@ -24,7 +24,7 @@ class Head:
         self.base = base
         self.articles = articles
         self.count = 0
-        self.max_event_ms = 0
+        self.last_seen_ms = 0
         self.entries = 0
         # Slot: key, then number of its newest entry plus one (0 = free slot).
         self._slots = np.zeros((slots, 2), np.uint64)
@@ -60,7 +60,7 @@ class Head:
             key_starts,
         )
         newest_ms = int(seen_ms.max())
-        self.max_event_ms = max(self.max_event_ms, newest_ms) if self.count else newest_ms
+        self.last_seen_ms = max(self.last_seen_ms, newest_ms) if self.count else newest_ms
         self.count += len(records)
         self.records.extend(records)
 

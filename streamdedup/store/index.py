@@ -86,9 +86,11 @@ class Index:
         for build, material in self._freezes()[:-1]:
             self._advance(build, material.steps)  # only the newest full head may wait
         for build in list(self._builds):
-            # A head is done before the next is half full; a merge before its tier has another.
-            rate = 2 if isinstance(build.material, FullHead) else 1
-            self._advance(build, max(1, rate * pages))
+            # A head is done before the next is half full, a merge when its tier has half of what
+            # the next merge takes: the slower, the more even is the cost of an article.
+            freezing = isinstance(build.material, FullHead)
+            steps = 2 * pages if freezing else 2 * pages // self._geometry.fan_in
+            self._advance(build, max(1, steps))
         self._start_merges()
 
     def expire(self, before_ms: int) -> None:
@@ -97,7 +99,7 @@ class Index:
         dropped = list(
             takewhile(
                 lambda segment: (
-                    segment.meta.max_event_ms < before_ms and segment.meta.id not in busy
+                    segment.meta.last_seen_ms < before_ms and segment.meta.id not in busy
                 ),
                 self._live,
             )
@@ -196,7 +198,7 @@ class Index:
         """
         if sum(segment.meta.count for segment in group) > _MAX_ARTICLES:
             return True
-        newest = [segment.meta.max_event_ms for segment in group]
+        newest = [segment.meta.last_seen_ms for segment in group]
         span_ms = (max(newest) - min(newest)) * len(group) // (len(group) - 1)
         return 0 < self._window_ms < 8 * span_ms
 

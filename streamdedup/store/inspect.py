@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from streamdedup.article import rfc3339
 from streamdedup.errors import StateCorrupt, StateError
 from streamdedup.store.database import Database
-from streamdedup.store.manifest import read_identity, read_manifest, read_position
+from streamdedup.store.manifest import Identity, read_identity, read_manifest, read_position
 
+T = TypeVar("T")
 _ATTEMPTS = 100
 
 
@@ -21,10 +23,15 @@ def state_info(path: Path) -> dict[str, Any]:
 
     Beside a live process it may lag: a log that was flushed and deleted meanwhile is not seen.
     """
+    return beside_a_writer(path, _info)
+
+
+def beside_a_writer(path: Path, read: Callable[[Database, Identity], T]) -> T:
+    """What `read` finds in the directory as it is at one moment."""
     for _ in range(_ATTEMPTS):
         before = _manifests(path)
         try:
-            return _read(path)
+            return _read(path, read)
         except StateCorrupt:
             # A live process may delete a table after we have read of it; it first says so in
             # RocksDB's manifest.  Damage in a directory that stands still is damage.
@@ -33,24 +40,28 @@ def state_info(path: Path) -> dict[str, Any]:
     raise StateError(f"state directory {path} changes too fast to be looked at; try again later")
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, read: Callable[[Database, Identity], T]) -> T:
     database = Database(path, read_only=True)
     try:
         identity = read_identity(database)
         if identity is None:
             raise StateError(f"{path} is not a state directory of streamdedup")
-        manifest = read_manifest(database)
-        position = read_position(database)
+        return read(database, identity)
     finally:
         database.close()
+
+
+def _info(database: Database, identity: Identity) -> dict[str, Any]:
+    manifest = read_manifest(database)
+    position = read_position(database)
     return {
-        "path": str(path),
+        "path": str(database.path),
         "format": identity.format,
         "articles": position.next_number - manifest.first_number,
         "first_number": manifest.first_number,
         "next_number": position.next_number,
         "watermark": rfc3339(position.watermark_ms) if position.watermark_ms else None,
-        "disk_bytes": sum(_file_bytes(path, "*").values()),
+        "disk_bytes": sum(_file_bytes(database.path, "*").values()),
         "segments": [msgspec.to_builtins(segment) for segment in manifest.segments],
         "parameters": identity.parameters,
     }

@@ -30,7 +30,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     base: int
     count: int
     entries: int
-    max_event_ms: int
+    last_seen_ms: int
 
     @property
     def end(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,27 @@ def encode_record(
             _PADDING[-len(payload) % 8],
         )
     )
+
+
+class Record(NamedTuple):
+    """One record, read."""
+
+    event_ms: int
+    id: bytes
+    story: bytes
+    payload_bytes: int
+
+
+def read_record(encoded: bytes) -> Record:
+    """For whoever looks at single records.
+
+    >>> read_record(encode_record(5, 6, 0, b"a2", b"a1", b"shingles"))
+    Record(event_ms=5, id=b'a2', story=b'a1', payload_bytes=8)
+    """
+    event_ms, _, _, id_bytes, story_bytes, payload_bytes = HEADER.unpack_from(encoded)
+    id_end = HEADER.size + id_bytes
+    id = encoded[HEADER.size : id_end]
+    return Record(event_ms, id, encoded[id_end : id_end + story_bytes] or id, payload_bytes)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ from streamdedup.store.segments import Geometry
 
 Rekey = Callable[[Records], tuple[NDArray[np.uint64], NDArray[np.int64]]]
 
-_PAGE_ENTRIES = 512
 _RELOAD = 4_096
 
 
@@ -217,10 +216,10 @@ class RocksStore:
 
 
 def _geometry(config: StateConfig, max_keys: int) -> Geometry:
-    pages = max(2, config.head_articles * max_keys // _PAGE_ENTRIES)
-    return Geometry(
-        page_bits=pages.bit_length() - 1,
-        fan_bits=config.fan_in.bit_length() - 1,
+    return Geometry.of(
+        head_articles=config.head_articles,
+        max_keys=max_keys,
+        fan_in=config.fan_in,
         bucket_entries=config.bucket_entries,
     )
 

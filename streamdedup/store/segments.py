@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streamdedup.store.database import FILTERS, Database
 from streamdedup.store.manifest import Segment
 
+_PAGE_ENTRIES = 512
 _PAGE_KEY = struct.Struct(">II")
 _ID_KEY = struct.Struct(">I")
 
@@ -22,6 +23,16 @@ class Geometry:
     page_bits: int
     fan_bits: int
     bucket_entries: int
+
+    @staticmethod
+    def of(*, head_articles: int, max_keys: int, fan_in: int, bucket_entries: int) -> Geometry:
+        """The cut that settings lead to; it never changes for a directory."""
+        pages = max(2, head_articles * max_keys // _PAGE_ENTRIES)
+        return Geometry(
+            page_bits=pages.bit_length() - 1,
+            fan_bits=fan_in.bit_length() - 1,
+            bucket_entries=bucket_entries,
+        )
 
     @property
     def fan_in(self) -> int:
