@@ -15,6 +15,8 @@ from streamdedup.config import InputConfig
 from streamdedup.errors import InputError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAIVE_EPOCH = EPOCH.replace(tzinfo=None)
+_CERTAIN_MS = (-62_000_000_000_000, 253_000_000_000_000)  # the years 6 to 9987
 FIRST_MS = -62_135_596_800_000  # the year 1, in which the calendar begins
 LAST_MS = 253_402_300_799_999  # the end of 9999
 
@@ -49,10 +51,10 @@ def rfc3339(event_ms: int) -> str:
     >>> rfc3339(1_500)
     '1970-01-01T00:00:01.500Z'
     """
-    moment = EPOCH + timedelta(milliseconds=event_ms)
+    moment = _NAIVE_EPOCH + timedelta(milliseconds=event_ms)
     unit = "milliseconds" if event_ms % 1_000 else "seconds"
     # isoformat, not strftime: the latter writes the year 999 with three digits.
-    return moment.replace(tzinfo=None).isoformat(timespec=unit) + "Z"
+    return moment.isoformat(timespec=unit) + "Z"
 
 
 class ArticleDecoder:
@@ -116,7 +118,8 @@ class ArticleDecoder:
             moment = msgspec.convert(published, datetime)
             event_ms = milliseconds(moment)
             # Near the years 1 and 9999 a zone can push the moment off the calendar in UTC.
-            rfc3339(event_ms)
+            if not _CERTAIN_MS[0] < event_ms < _CERTAIN_MS[1]:
+                rfc3339(event_ms)
         except (msgspec.ValidationError, OverflowError):
             raise InputError(
                 "bad_published", f"not an RFC 3339 date and time: {published[:64]!r}"

@@ -30,6 +30,7 @@ import msgspec
 import xxhash
 
 from streamdedup.errors import ChangelogMismatch
+from streamdedup.store.manifest import FORMAT
 from streamdedup.verdict import Verdict
 
 VERSION = 1
@@ -70,7 +71,9 @@ class Changelog:
     """Writes and reads values for one set of parameters, and refuses any other."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
-        self.parameters = msgspec.json.encode(dict(sorted(parameters.items())))
+        # The store's record is part of a value, so its format counts too.
+        everything = {**parameters, "state.format": str(FORMAT)}
+        self.parameters = msgspec.json.encode(dict(sorted(everything.items())))
         self.fingerprint = xxhash.xxh3_64_intdigest(self.parameters)
 
     def encode(
