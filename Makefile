@@ -57,7 +57,7 @@ format: $(READY) ## Put the code into its standard form
 	$(BIN)/ruff format
 
 bench: $(READY) $(BROKER) ## Measure against other libraries, and on a real Kafka broker
-	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/peers.py --plot out/peers.png
 	$(BIN)/python benchmarks/kafka.py
 
 clean: ## Remove .venv, caches and build results

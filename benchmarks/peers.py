@@ -151,6 +151,7 @@ def plot(figures: dict[str, Any], file: Path) -> None:
         axis.set(title=title, xlabel="CPU µs an article", xlim=(0, 1.3 * max(costs)))
         axis.invert_yaxis()
         axis.spines[["top", "right"]].set_visible(False)
+    file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=130)
     pyplot.close(figure)
 
