@@ -104,7 +104,9 @@ def producer_options(config: KafkaConfig, on_error: OnError | None = None) -> Op
 
 def transaction_options(config: KafkaConfig, on_error: OnError | None = None) -> Options:
     """The producer of verdicts.  Its id is the same in every instance: a new one fences the old."""
-    options = {"transaction.timeout.ms": 60_000}
+    # The broker finishes a commit after it has said so; begun sooner, the next transaction is told
+    # to try again, and a hundred milliseconds (the default) are most of an article's way.
+    options = {"transaction.timeout.ms": 60_000, "retry.backoff.ms": 10}
     ours = {"transactional.id": transactional_id(config)}
     return options | producer_options(config, on_error) | ours
 
