@@ -76,5 +76,7 @@ def test_thirty_random_kills_under_load_lose_and_double_nothing(
         lives[name].kill()
         lives[name] = Instance(setup, tmp_path / name)
     setup.wait_for(3 * len(feeds[0]))
+    for life in lives.values():
+        life.wait_for_log("starting")  # from then on it knows what to do with a signal
     assert [life.stop() for life in lives.values()] == [0, 0]
     setup.check_truth()
