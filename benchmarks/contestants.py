@@ -112,7 +112,7 @@ class Ours:
 
     def warm_up(self, samples: Sequence[Sample]) -> None:
         """Compile (or load) the kernels."""
-        from streamdedup.bench.growth import warm_up
+        from streamdedup.warm import warm_up
 
         warm_up(self._config)
         self.judge(samples)

@@ -16,12 +16,12 @@ from time import perf_counter, process_time
 
 import msgspec
 
-from streamdedup.bench.growth import warm_up
 from streamdedup.config import Config, KafkaConfig, StateConfig
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.report import BatchReport, RestoreProgress, Role, StageSeconds
 from streamdedup.kafka.service import Service
 from streamdedup.testing import unique_name
+from streamdedup.warm import warm_up
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from streamdedup.bench.growth import peak_rss_bytes, warm_up
+from streamdedup.bench.growth import peak_rss_bytes
 from streamdedup.bench.synthetic import CutScheme, synthetic_batch
 from streamdedup.config import Config, KafkaConfig, StateConfig
 from streamdedup.errors import StreamdedupError
@@ -28,6 +28,7 @@ from streamdedup.kafka.tail import Tail
 from streamdedup.store.records import encode_record
 from streamdedup.testing import LocalBroker, unique_name
 from streamdedup.verdict import Verdict
+from streamdedup.warm import warm_up
 
 TARGET_ARTICLES_PER_SECOND = 25_000
 _CHUNK = 4_000

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import resource
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, process_time, thread_time
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from streamdedup.article import Article
 from streamdedup.bench.stages import Stages
 from streamdedup.bench.synthetic import CutScheme, synthetic_batch
-from streamdedup.config import Config, StateConfig
+from streamdedup.config import Config
 from streamdedup.engine import Deduplicator
 from streamdedup.store.rocks import RocksStore
 from streamdedup.verdict import Verdict
+from streamdedup.warm import warm_up
 
 PARTS = 10
 TARGETS = {
@@ -103,6 +102,7 @@ def grow(
 ) -> Growth:
     """Fill a new index in `state`; `on_batch` hears how many articles are done."""
     warm_up(config)
+    synthetic_batch(0, 1)
     growth = Growth(articles=articles, batch=batch)
     stages = Stages()
     scheme = CutScheme(config.scheme, config.match)
@@ -176,25 +176,6 @@ def _fill(
             growth.seconds += part_wall
             growth.cpu_seconds += cpu
             part_start, part_wall, part_untimed_cpu, part_cpu = done, 0.0, 0.0, process_time()
-
-
-def warm_up(config: Config) -> None:
-    """Compile every kernel on an index so small that it freezes and merges at once."""
-    small = msgspec.structs.replace(
-        config,
-        state=StateConfig(head_articles=64, fan_in=2, bucket_entries=config.state.bucket_entries),
-    )
-    words = "the harbour authority said on monday that old ferries would be closed for repairs "
-    texts = [Article(id=f"t{n}", text=f"{words * 3} “{n}” {words * (n % 5)}") for n in range(64)]
-    scheme = CutScheme(config.scheme, config.match)
-    with tempfile.TemporaryDirectory(prefix="streamdedup-", ignore_cleanup_errors=True) as name:
-        with Deduplicator.open(Path(name) / "texts", small) as deduplicator:
-            deduplicator.process(texts)
-            deduplicator.process(texts)
-        with Deduplicator.open(Path(name) / "sets", small, scheme=scheme) as deduplicator:
-            for first in range(0, 640, 64):
-                scheme.sets = synthetic_batch(first, 64).sets
-                deduplicator.process([Article(id=f"a{first + n}", text="") for n in range(64)])
 
 
 def disk_bytes(directory: Path) -> int:

@@ -76,7 +76,7 @@ def demo(
     config = load(config_file, overrides)
     from streamdedup.demo.feed import Feed
     from streamdedup.demo.show import Script, Show
-    from streamdedup.demo.warm import warm_up
+    from streamdedup.warm import warm_up
 
     # On a broker of today's articles, the news have to be of today.
     feed = Feed(end_ms=None if bootstrap is None else time.time_ns() // 1_000_000)

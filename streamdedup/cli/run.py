@@ -50,9 +50,11 @@ def run(
     signals = _take_signals(stop)
     from streamdedup.kafka.failpoints import Failpoints
     from streamdedup.kafka.service import Service
+    from streamdedup.warm import warm_up
 
     log = ServiceLog()
     log.line(f"starting: {config.kafka.bootstrap}, group {config.kafka.group}")
+    warm_up(config, lambda: log.line("compiling, once on this machine"))
     try:
         Service(
             config,
