@@ -179,9 +179,11 @@ def _print_table(rows: Iterator[dict[str, Any]]) -> None:
         table.add_column(
             name,
             justify="right" if number else "left",
-            no_wrap=True,
-            overflow="ellipsis",
+            # What tells a letter from others is never cut; the reason's detail takes what is left.
+            no_wrap=name != "key",
+            overflow="ellipsis" if name == "exception" else "fold",
             ratio=1 if name == "exception" else None,
+            min_width=None if name in ("key", "exception") else len(name),
         )
     for row in rows:
         table.add_row(*(Text(_shown(row[name])) for name in _COLUMNS))

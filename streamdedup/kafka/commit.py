@@ -61,6 +61,7 @@ class Committed:
 
 _FENCED = frozenset(
     {
+        KafkaError._FATAL,
         KafkaError._FENCED,
         KafkaError.PRODUCER_FENCED,
         KafkaError.INVALID_PRODUCER_EPOCH,
@@ -100,7 +101,7 @@ class Committer:
 
     def commit(self, batch: JudgedBatch) -> Committed:
         """Steps 2 to 6; raises `CommitFailed` if it is not certain that the batch is out."""
-        reach = self._failpoints.reach
+        reach = self._reach
         started = perf_counter()
         try:
             self._producer.begin_transaction()  # 2
@@ -120,7 +121,9 @@ class Committer:
             ) from None
         except KafkaException as error:
             failure: KafkaError = error.args[0]
-            raise CommitFailed(failure, fenced=failure.code() in _FENCED) from None
+            # A fatal error hides its cause; all of them end this producer and its ownership.
+            fenced = failure.code() in _FENCED or failure.fatal()
+            raise CommitFailed(failure, fenced=fenced) from None
         self._producer.poll(0)
         return Committed(last, produced - started, perf_counter() - produced)
 
@@ -129,6 +132,12 @@ class Committer:
         # A producer that cannot reach its broker would be waited for.
         self._producer.purge(blocking=False)
         close_within(_CLOSE_SECONDS, self._producer.close)
+
+    def _reach(self, name: str) -> None:
+        # What a test leaves behind must be in the broker's log, not in a queue of ours.
+        if self._failpoints.acts_at(name):
+            self._producer.flush(_SLICE_SECONDS)
+        self._failpoints.reach(name)
 
     def _send_offsets(self, batch: JudgedBatch) -> None:
         offsets = [

@@ -52,6 +52,10 @@ class Failpoints:
         """What the environment sets."""
         return cls(environ.get(VARIABLE, ""))
 
+    def acts_at(self, name: str) -> bool:
+        """Whether the next time that the process is at this point is the one."""
+        return name == self._name and self._left == 1
+
     def reach(self, name: str) -> None:
         """The process is at this point now."""
         if name != self._name:

@@ -128,7 +128,8 @@ class Service:
                 if not self._own(surroundings, membership):
                     return
                 continue
-            if role is not Role.STANDBY:
+            # Until the group has decided there is nothing to say, but something to follow.
+            if ownership is Ownership.STANDBY and role is not Role.STANDBY:
                 role = Role.STANDBY
                 self._listener.on_role(role)
             surroundings.replica.follow(_FOLLOW_SECONDS)
@@ -140,7 +141,7 @@ class Service:
             Owner(surroundings, membership).run()
         except CommitFailed as error:
             if error.fenced:
-                self._listener.on_trouble(f"another instance owns the index now: {error}")
+                self._listener.on_trouble(f"the index is no longer owned here: {error}")
                 return False
             self._listener.on_trouble(f"a commit failed: {error}; reading what is true")
             self._back_off()
