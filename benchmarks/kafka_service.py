@@ -19,7 +19,7 @@ import msgspec
 from streamdedup.bench.growth import warm_up
 from streamdedup.config import Config, KafkaConfig, StateConfig
 from streamdedup.kafka.failpoints import Failpoints
-from streamdedup.kafka.report import BatchReport, RestoreProgress, Role, StageSeconds
+from streamdedup.kafka.report import BatchReport, Listener, Role, StageSeconds
 from streamdedup.kafka.service import Service
 from streamdedup.testing import unique_name
 
@@ -51,7 +51,7 @@ class Measured:
     reasons: dict[str, int]
 
 
-class Watch:
+class Watch(Listener):
     """A listener that stops the service when all articles are done."""
 
     def __init__(self, articles: int, stop: Event) -> None:
@@ -78,12 +78,6 @@ class Watch:
             self.wall = perf_counter() - self.started
             self.cpu = process_time() - self.cpu_started
             self._stop.set()
-
-    def on_restore(self, progress: RestoreProgress) -> None:
-        """There is nothing to restore."""
-
-    def on_event(self, text: str) -> None:
-        """Nothing that is measured."""
 
     def on_trouble(self, text: str) -> None:
         """Must not happen, or the figures are of something else."""

@@ -33,6 +33,7 @@ class Source:
         self._consumer = consumer(consumer_options(config, on_error))
         self._skip_lost = skip_lost
         self._assigned: set[tuple[str, int]] = set()
+        self._starts: dict[tuple[str, int], int] = {}
 
     def assign(self, partitions: Sequence[tuple[str, int]]) -> list[str]:
         """Take these partitions too; tells what was lost, if losing is allowed."""
@@ -50,6 +51,7 @@ class Source:
             )
         self._consumer.incremental_assign(committed)
         self._assigned.update(new)
+        self._starts.update({(place.topic, place.partition): place.offset for place in committed})
         return lost
 
     def gather(self, most: int, timeout_seconds: float) -> list[Message]:
@@ -64,6 +66,19 @@ class Source:
             size += sum(len(message) for message in good)
             arrived += good
         return arrived
+
+    def extents(self) -> tuple[dict[tuple[str, int], int], dict[tuple[str, int], int]]:
+        """By partition where reading began, and its end as the broker last told; asks nobody."""
+        starts, ends = {}, {}
+        for topic, partition in tuple(self._assigned):
+            place = TopicPartition(topic, partition)
+            marks = self._consumer.get_watermark_offsets(place, cached=True)
+            first, end = marks if marks is not None else (-1, -1)
+            if end >= 0:
+                start = self._starts[topic, partition]
+                starts[topic, partition] = start if start >= 0 else max(first, 0)
+                ends[topic, partition] = end
+        return starts, ends
 
     def close(self) -> None:
         """Let go of everything that was fetched."""

@@ -52,6 +52,12 @@ class Tail:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the changelog's end"))
         return Extent(*marks)
 
+    def known_end(self) -> int:
+        """The end as the broker last told; asks nobody."""
+        place = TopicPartition(self._topic, 0)
+        marks = self._consumer.get_watermark_offsets(place, cached=True)
+        return max(self.next_offset, marks[1] if marks else 0)
+
     def seek(self, offset: int | None) -> None:
         """Read on from here; None is the beginning."""
         start = OFFSET_BEGINNING if offset is None else offset
