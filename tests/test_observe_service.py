@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any
 
+from probes import address, ask, ready
 from prometheus_client.parser import text_string_to_metric_families
 from service import Instance, Setup, feed, running, wait_until
 
@@ -27,29 +25,6 @@ from streamdedup.testing.ports import free_port
 SERVED = {"STREAMDEDUP_HTTP__PORT": "0"}
 OWNERS = {LAG.name, POSITION.name}
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
-
-
-def address(instance: Instance) -> str:
-    """Where it said that it listens."""
-    instance.wait_for_log("metrics and health")
-    found = re.search(r"http://localhost:\d+/", instance.log)
-    assert found is not None
-    return found.group()
-
-
-def ask(url: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(url, timeout=10) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
-def ready(instance: Instance) -> dict[str, Any]:
-    status, body = ask(address(instance) + "readyz")
-    answer: dict[str, Any] = json.loads(body)
-    assert answer["ok"] is (status == 200)
-    return answer
 
 
 def scraped(instance: Instance) -> Samples:
