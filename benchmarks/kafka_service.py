@@ -9,17 +9,23 @@ import resource
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from threading import Event
 from time import perf_counter, process_time
+from typing import cast
+from urllib.request import urlopen
 
 import msgspec
 
 from streamdedup.config import Config, KafkaConfig, StateConfig
 from streamdedup.kafka.failpoints import Failpoints
-from streamdedup.kafka.report import BatchReport, RestoreProgress, Role, StageSeconds
+from streamdedup.kafka.report import BatchReport, Listener, Role, StageSeconds
 from streamdedup.kafka.service import Service
+from streamdedup.observe.listeners import Listeners
+from streamdedup.observe.observatory import Observatory
 from streamdedup.testing import unique_name
 from streamdedup.warm import warm_up
 
@@ -33,6 +39,7 @@ class Task(msgspec.Struct, frozen=True):
     dead_letters: str
     articles: int
     batch: int
+    observe: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,30 @@ class Measured:
     peak_rss_mib: float
     stages_us: dict[str, float]
     reasons: dict[str, int]
+    listener_us_per_article: float = 0.0
+    scrape_ms: float = 0.0
 
 
-class Watch:
+class Timed:
+    """A listener that measures how long another one listens."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.seconds = 0.0
+        self._listener = listener
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        hear = getattr(self._listener, name)
+
+        def timed(*heard: object) -> None:
+            started = perf_counter()
+            hear(*heard)
+            self.seconds += perf_counter() - started
+
+        setattr(self, name, timed)
+        return timed
+
+
+class Watch(Listener):
     """A listener that stops the service when all articles are done."""
 
     def __init__(self, articles: int, stop: Event) -> None:
@@ -78,12 +106,6 @@ class Watch:
             self.wall = perf_counter() - self.started
             self.cpu = process_time() - self.cpu_started
             self._stop.set()
-
-    def on_restore(self, progress: RestoreProgress) -> None:
-        """There is nothing to restore."""
-
-    def on_event(self, text: str) -> None:
-        """Nothing that is measured."""
 
     def on_trouble(self, text: str) -> None:
         """Must not happen, or the figures are of something else."""
@@ -112,7 +134,12 @@ def run(task: Task) -> Measured:
             state=StateConfig(path=str(Path(directory) / "state")),
         )
         warm_up(config)
-        Service(config, watch, stop, Failpoints(), create_topics=True).run()
+        observatory = Observatory(config, sys.stderr, listener=Listener(), any_port=True)
+        timed = Timed(observatory.listener if task.observe else Listener())
+        listener = Listeners(cast("Listener", timed), watch)
+        with observatory if task.observe else nullcontext():
+            Service(config, listener, stop, Failpoints(), create_topics=True).run()
+            scrape_ms = scrape(observatory) if task.observe else 0.0
     return Measured(
         articles_per_second=task.articles / watch.wall,
         cpu_us_per_article=watch.cpu / task.articles * 1e6,
@@ -121,7 +148,17 @@ def run(task: Task) -> Measured:
         peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         stages_us={stage: seconds / task.articles * 1e6 for stage, seconds in watch.stages.items()},
         reasons=dict(watch.reasons),
+        listener_us_per_article=timed.seconds / task.articles * 1e6,
+        scrape_ms=scrape_ms,
     )
+
+
+def scrape(observatory: Observatory) -> float:
+    """Milliseconds that /metrics takes."""
+    started = perf_counter()
+    with urlopen(f"{observatory.address}metrics") as response:
+        response.read()
+    return (perf_counter() - started) * 1e3
 
 
 if __name__ == "__main__":

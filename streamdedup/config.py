@@ -121,6 +121,20 @@ class KafkaConfig(_Section, frozen=True):
             raise ValueError("the topics under kafka must differ from one another")
 
 
+class HttpConfig(_Section, frozen=True):
+    """Where metrics, health and the status page are served; no host or port -1 is nowhere."""
+
+    host: str = "localhost"
+    port: Annotated[int, Meta(ge=-1, le=65_535)] = 9_109
+    stuck_seconds: Annotated[float, Meta(gt=0.0)] = 120.0
+
+
+class LogConfig(_Section, frozen=True):
+    """`auto` is for people on a terminal and JSON elsewhere."""
+
+    format: Literal["auto", "human", "json"] = "auto"
+
+
 class Config(_Section, frozen=True):
     """Everything that can be set.
 
@@ -134,6 +148,8 @@ class Config(_Section, frozen=True):
     window: WindowConfig = WindowConfig()
     state: StateConfig = StateConfig()
     kafka: KafkaConfig = KafkaConfig()
+    http: HttpConfig = HttpConfig()
+    log: LogConfig = LogConfig()
 
 
 def load_config(

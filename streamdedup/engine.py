@@ -6,7 +6,7 @@ the two.  There is no clock, no thread and no randomness here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +33,12 @@ Measure = Literal["jaccard", "containment", "exact", "signature"]
 
 EXACT_RANK = np.int8(100)
 MOST_KINDS = ALL_KINDS - OWN_KINDS
+Lap = Callable[[str], None]
+"""Called at the end of each step of `decide`, with its name: a stop-watch, if somebody has one."""
+
+
+def _unheard(step: str) -> None:
+    """Nobody has."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,16 @@ class Sketch:
 
 
 @dataclass(frozen=True)
+class Found:
+    """What the index proposed for a batch, and what was left of it, for whoever watches."""
+
+    by_article: NDArray[np.int64]  # how many candidates each article had
+    verified: int  # candidates that were similar enough
+    similarities: NDArray[np.float64]  # of the articles that match, to their best match
+    cut_entries: int  # what full buckets have let go
+
+
+@dataclass(frozen=True)
 class Decision:
     """Verdicts of a batch, and what `apply` will write; nothing has been written yet."""
 
@@ -55,8 +71,12 @@ class Decision:
     entering: NDArray[np.int64]  # the articles, by place in the batch, that `batch` has records of
     batch: RecordBatch
     first_number: int
-    candidates: int
-    cut_entries: int
+    found: Found
+
+    @property
+    def candidates(self) -> int:
+        """How many candidates were compared."""
+        return int(self.found.by_article.sum())
 
 
 @dataclass(frozen=True)
@@ -151,10 +171,11 @@ class Deduplicator:
         keys = all_keys(ids, payloads, scheme_keys)
         return Sketch(items, ids, np.array(published, np.int64), refused, payloads, keys)
 
-    def decide(self, sketch: Sketch) -> Decision:
+    def decide(self, sketch: Sketch, lap: Lap = _unheard) -> Decision:
         """Probe, verify, choose.  Reads only."""
         keys, store = sketch.keys, self.store
         hits = store.probe(keys.values, keys.starts)
+        lap("probe")
         gate = Gate(
             sketch.ids,
             sketch.payloads,
@@ -178,10 +199,19 @@ class Deduplicator:
             store.bucket_entries,
         )
         entering = np.flatnonzero(admission.enters)
+        lap("decide")
         records, matches = self._verify(sketch, admission, entering, article, number)
+        lap("verify")
         outcomes, stories = self._outcomes(sketch, admission, records, matches)
         batch = _record_batch(sketch, admission, entering, stories)
-        return Decision(outcomes, entering, batch, store.next_number, len(article), cut)
+        lap("decide")
+        found = Found(
+            np.bincount(article, minlength=len(sketch.items)),
+            int(np.count_nonzero(matches.rank >= 0)),
+            matches.similarity[matches.best[matches.best >= 0]],
+            cut,
+        )
+        return Decision(outcomes, entering, batch, store.next_number, found)
 
     def apply(self, decision: Decision, mark: bytes | None = None) -> None:
         """Write what was decided; a decision can be applied once, on the state it was made on.
@@ -195,7 +225,7 @@ class Deduplicator:
             self._stats,
             articles=self._stats.articles + len(decision.outcomes),
             candidates=self._stats.candidates + decision.candidates,
-            cut_entries=self._stats.cut_entries + decision.cut_entries,
+            cut_entries=self._stats.cut_entries + decision.found.cut_entries,
         )
 
     def restore(self, encoded: Sequence[bytes], mark: bytes) -> None:

@@ -40,6 +40,8 @@ IMPATIENT = {
 }
 # Records of any date are accepted and stay.
 ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
+# For tests that read the log as people do, of many instances on one machine.
+PLAIN = {"STREAMDEDUP_LOG__FORMAT": "human", "STREAMDEDUP_HTTP__PORT": "-1"}
 Place = tuple[int, int]
 CALM_MESSAGES = 1_000
 _CALM: dict[str, list[bytes]] = {}
@@ -86,7 +88,7 @@ class Setup:
     def environment(self) -> dict[str, str]:
         named = {f"STREAMDEDUP_KAFKA__{role.upper()}": name for role, name in self.names.items()}
         bootstrap = {"STREAMDEDUP_KAFKA__BOOTSTRAP": self.kafka.bootstrap}
-        return {**SMALL_STATE, **IMPATIENT, **named, **bootstrap, **self.extra}
+        return {**SMALL_STATE, **IMPATIENT, **PLAIN, **named, **bootstrap, **self.extra}
 
     def produce(self, messages: Iterable[bytes | None], partition: int = 0, **more: Any) -> None:
         """Into one partition of the input, in order."""

@@ -20,7 +20,7 @@ from streamdedup.demo.cluster import InProcessKafka
 from streamdedup.kafka.delivery import AT_LEAST_ONCE
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.follow import Follower
-from streamdedup.kafka.report import BatchReport, RestoreProgress, Role
+from streamdedup.kafka.report import BatchReport, Listener, RestoreProgress
 from streamdedup.kafka.sender import Sender
 from streamdedup.kafka.service import Service
 from streamdedup.testing import Kafka
@@ -149,26 +149,18 @@ def test_a_broker_that_is_not_there_is_named_within_seconds(run: Run) -> None:
     assert "cannot reach Kafka at 127.0.0.1:1" in done.err
 
 
-class Quiet:
+class Quiet(Listener):
     """A listener that only waits."""
 
     def __init__(self) -> None:
         self.records = 0
         self.restored = 0
 
-    def on_role(self, role: Role) -> None: ...
-
     def on_batch(self, report: BatchReport) -> None:
         self.records += report.records
 
     def on_restore(self, progress: RestoreProgress) -> None:
         self.restored = progress.records
-
-    def on_event(self, text: str) -> None: ...
-
-    def on_trouble(self, text: str) -> None: ...
-
-    def on_connection(self, text: str) -> None: ...
 
 
 def serve(config: Config, until: int) -> Quiet:

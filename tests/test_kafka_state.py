@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from service import Setup, feed, running, undisturbed
+from probes import address, ask, ready
+from service import Setup, feed, running, undisturbed, wait_until
 
 from streamdedup import Article, Deduplicator
 from streamdedup.testing import Kafka
@@ -121,10 +122,12 @@ def test_other_parameters_than_the_changelogs_are_refused_before_anything_is_emi
 def test_a_full_disk_stops_judging_until_there_is_space_again(
     broker: Kafka, tmp_path: Path, small_disk: Path
 ) -> None:
-    setup = Setup(broker, extra={"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "50"})
+    extra = {"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "50", "STREAMDEDUP_HTTP__PORT": "0"}
+    setup = Setup(broker, extra=extra)
     setup.produce(MESSAGES[:100])
     with running(setup, small_disk) as instance:
         setup.wait_for(100)
+        wait_until(lambda: ready(instance)["state"] == "owner", "an owner")
         filler = small_disk / "filler"
         fill(filler)
         setup.produce(MESSAGES[100:])
@@ -133,11 +136,14 @@ def test_a_full_disk_stops_judging_until_there_is_space_again(
         # What was committed when the disk refused it, and what fitted before; no more.
         assert answered < len(MESSAGES)
         assert "blocked" in instance.log
+        assert (ready(instance)["state"], ready(instance)["ok"]) == ("blocked", False)
+        assert ask(address(instance) + "healthz")[0] == 200
         instance.process.poll()
         assert len(setup.answered()) == answered
         filler.unlink()
         instance.wait_for_log("the state directory works again")
         setup.wait_for(len(MESSAGES))
+        assert ready(instance)["state"] == "owner"
         assert instance.stop() == 0
     setup.check_truth()
     assert setup.verdicts() == undisturbed(setup, len(MESSAGES))

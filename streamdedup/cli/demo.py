@@ -76,6 +76,8 @@ def demo(
     config = load(config_file, overrides)
     from streamdedup.demo.feed import Feed
     from streamdedup.demo.show import Script, Show
+    from streamdedup.kafka.report import Listener
+    from streamdedup.observe.observatory import Observatory
     from streamdedup.warm import warm_up
 
     # On a broker of today's articles, the news have to be of today.
@@ -97,11 +99,24 @@ def demo(
 
         with interrupts.allowed():
             warm_up(scene.config, terminal.on_wait)
-        if not as_json:
-            click.echo(scene.words + "\n")
-        show = Show(scene.config, scene.topic, scene.delivery, feed, script, terminal)
+        # A service on the same machine may have the port; the demo is no reason to stop it.
+        observatory = Observatory(scene.config, sys.stderr, listener=Listener(), any_port=True)
+        show = Show(
+            scene.config,
+            scene.topic,
+            scene.delivery,
+            feed,
+            script,
+            terminal,
+            observatory.listener,
+        )
         try:
-            with show:
+            with observatory, show:
+                if not as_json:
+                    click.echo(scene.words)
+                    if observatory.address:
+                        click.echo(f"metrics, health and a status page: {observatory.address}")
+                    click.echo()
                 show.play(scene.partitions, check)
         except (Interrupted, StreamdedupError) as error:
             # What was seen until then still gets its summary.

@@ -26,9 +26,10 @@ from streamdedup.kafka.delivery import Delivery
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.follow import Follower
 from streamdedup.kafka.letters import Letter, read_letter
-from streamdedup.kafka.report import BatchReport, RestoreProgress, Role
+from streamdedup.kafka.report import Listener, Role
 from streamdedup.kafka.sender import Sender
 from streamdedup.kafka.service import Service
+from streamdedup.observe.listeners import Listeners
 from streamdedup.verdict import Verdict, decode_verdict
 
 # A mock cluster keeps about five megabytes of a partition.
@@ -78,6 +79,7 @@ class Show:
         feed: Feed,
         script: Script,
         stage: Stage,
+        watcher: Listener,
     ) -> None:
         self.tally = Tally()
         self.shown_seconds = 0.0
@@ -90,11 +92,11 @@ class Show:
         self._stage = stage
         self._stop_service, self._stop_feed, self._over = Event(), Event(), Event()
         self._flow = Flow(_UNDER_WAY_BYTES)
-        listener = _Listener(stage)
-        self._ready = listener.ready
+        ears = _Ears(stage)
+        self._ready = ears.ready
         service = Service(
             config,
-            listener,
+            Listeners(ears, watcher),
             self._stop_service,
             Failpoints(),
             create_topics=True,
@@ -232,7 +234,7 @@ class Show:
         raise KafkaFailed(f"an article did not arrive: {reason}")
 
 
-class _Listener:
+class _Ears(Listener):
     """Hears when the service begins to work, and passes troubles on."""
 
     def __init__(self, stage: Stage) -> None:
@@ -243,20 +245,8 @@ class _Listener:
         if role in (Role.WORKING, Role.STANDBY):
             self.ready.set()
 
-    def on_batch(self, report: BatchReport) -> None:
-        pass
-
-    def on_restore(self, progress: RestoreProgress) -> None:
-        pass
-
-    def on_event(self, text: str) -> None:
-        pass
-
     def on_trouble(self, text: str) -> None:
         self._stage.on_trouble(text)
-
-    def on_connection(self, text: str) -> None:
-        pass
 
 
 class _Background:

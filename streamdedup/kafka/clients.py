@@ -35,6 +35,7 @@ _OURS = frozenset(
         "isolation.level",
         "metadata.broker.list",
         "partition.assignment.strategy",
+        "statistics.interval.ms",
         "transactional.id",
     }
 )

@@ -27,7 +27,7 @@ from streamdedup.kafka.clients import (
 )
 from streamdedup.kafka.commit import CommitFailed, Committed, Committer
 from streamdedup.kafka.failpoints import Failpoints
-from streamdedup.kafka.membership import Member, Membership, Ownership
+from streamdedup.kafka.membership import Member, Membership, OnRebalance, Ownership
 from streamdedup.kafka.outputs import JudgedBatch, Outputs
 from streamdedup.kafka.topics import OutputTopics, check_topics
 
@@ -53,7 +53,7 @@ class Delivery:
     """How to learn what the topics are, to join those who may own the index, and to commit."""
 
     topics: Callable[[AdminClient, Config], OutputTopics]
-    join: Callable[[KafkaConfig, OnError], Member]
+    join: Callable[[KafkaConfig, OnError, OnRebalance], Member]
     committer: Callable[
         [KafkaConfig, OutputTopics, Changelog, Member, Failpoints, Event, OnError], Commits
     ]
@@ -62,7 +62,7 @@ class Delivery:
 class _Alone:
     """The owner, since there is no other instance."""
 
-    def __init__(self, config: KafkaConfig, on_error: OnError) -> None:
+    def __init__(self, config: KafkaConfig, on_error: OnError, on_rebalance: OnRebalance) -> None:
         pass
 
     def poll(self, timeout_seconds: float = 0.0) -> Ownership:

@@ -1,13 +1,15 @@
 """Places where a test may end the process: between any two steps of the protocol.
 
 `STREAMDEDUP_FAILPOINT=name[:count[:action]]` acts when the name is reached for the count-th time:
-`kill` (SIGKILL, the default), `freeze` (SIGSTOP) or `error` (a Kafka error that aborts).
+`kill` (SIGKILL, the default), `freeze` (SIGSTOP), `hang` (only the loop stands still) or `error` (a
+Kafka error that aborts).
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException
@@ -28,7 +30,7 @@ FAILPOINTS = (
     "committed",
     "applied",
 )
-ACTIONS = ("kill", "freeze", "error")
+ACTIONS = ("kill", "freeze", "hang", "error")
 
 
 class Failpoints:
@@ -65,4 +67,6 @@ class Failpoints:
             return
         if self._action == "error":
             raise KafkaException(KafkaError(KafkaError._FAIL, "failpoint", False, False, True))
+        while self._action == "hang":
+            time.sleep(1)
         os.kill(os.getpid(), signal.SIGSTOP if self._action == "freeze" else signal.SIGKILL)

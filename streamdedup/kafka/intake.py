@@ -31,6 +31,7 @@ class Prepared:
     dead: list[DeadLetter]
     sketch: Sketch
     gather_seconds: float
+    decode_seconds: float
     sketch_seconds: float
 
 
@@ -61,9 +62,16 @@ class Intake:
                 places.append(place)
             except InputError as error:
                 dead.append(DeadLetter(place, STAGE_DECODE, error.reason, error.detail))
+        decoded = perf_counter()
         sketch = self._sketcher(articles)
         return Prepared(
-            records, places, dead, sketch, gathered - started, perf_counter() - gathered
+            records,
+            places,
+            dead,
+            sketch,
+            gather_seconds=gathered - started,
+            decode_seconds=decoded - gathered,
+            sketch_seconds=perf_counter() - decoded,
         )
 
     def _article(self, record: Message) -> Article:

@@ -7,6 +7,7 @@ calls only when no transaction is open, so an owner never has to give up in the 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from enum import Enum, auto
 from types import TracebackType
 from typing import Protocol, Self
@@ -16,6 +17,9 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, To
 from streamdedup.config import KafkaConfig
 from streamdedup.kafka.bounded import close_within
 from streamdedup.kafka.clients import OnError, consumer, member_options
+from streamdedup.kafka.report import Rebalance
+
+OnRebalance = Callable[[Rebalance], None]
 
 _LEAVE_SECONDS = 1.0
 _NO_LONGER_MEMBER = frozenset(
@@ -59,13 +63,14 @@ class Member(Protocol):
 class Membership:
     """One life as a member of the group."""
 
-    def __init__(self, config: KafkaConfig, on_error: OnError) -> None:
+    def __init__(self, config: KafkaConfig, on_error: OnError, on_rebalance: OnRebalance) -> None:
         # `range` gives the partition to the member whose id sorts first, and an id begins with
         # client.id: the oldest member stays the owner whoever comes, and one that comes back
         # from the dead is the newest.
         name = f"streamdedup-{time.time_ns():020d}"
         self._consumer = consumer(member_options(config, on_error) | {"client.id": name})
         self.ownership = Ownership.UNDECIDED
+        self._on_rebalance = on_rebalance
         self._consumer.subscribe(
             [config.changelog],
             on_assign=self._on_assign,
@@ -110,10 +115,13 @@ class Membership:
             consumer.pause(partitions)
         if self.ownership is not Ownership.LOST:
             self.ownership = Ownership.OWNER if partitions else Ownership.STANDBY
+        self._on_rebalance(Rebalance.ASSIGNED)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         if self.ownership is not Ownership.LOST:
             self.ownership = Ownership.UNDECIDED
+        self._on_rebalance(Rebalance.REVOKED)
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.ownership = Ownership.LOST
+        self._on_rebalance(Rebalance.LOST)

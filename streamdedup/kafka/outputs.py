@@ -49,12 +49,11 @@ class JudgedBatch:
     decision: Decision
     judged: list[Judged]
     dead: list[DeadLetter]  # in order of their places
-    decide_seconds: float
 
     @property
-    def by_reason(self) -> Counter[str]:
-        """How many verdicts of each reason."""
-        return Counter(judged.verdict.reason for judged in self.judged)
+    def verdicts(self) -> Counter[tuple[str, str]]:
+        """How many of each verdict and reason."""
+        return Counter((one.verdict.verdict, one.verdict.reason) for one in self.judged)
 
     @property
     def positions(self) -> dict[tuple[str, int], int]:
@@ -65,7 +64,7 @@ class JudgedBatch:
         }
 
 
-def judged_batch(prepared: Prepared, decision: Decision, decide_seconds: float) -> JudgedBatch:
+def judged_batch(prepared: Prepared, decision: Decision) -> JudgedBatch:
     """Bring together what was decided and where it came from."""
     stored = dict(zip(decision.entering.tolist(), decision.batch.records, strict=True))
     judged: list[Judged] = []
@@ -77,7 +76,7 @@ def judged_batch(prepared: Prepared, decision: Decision, decide_seconds: float) 
         else:
             judged.append(Judged(prepared.records[place], outcome, stored.get(article, b"")))
     dead.sort()
-    return JudgedBatch(prepared, decision, judged, dead, decide_seconds)
+    return JudgedBatch(prepared, decision, judged, dead)
 
 
 class LastWritten:

@@ -6,13 +6,12 @@ operator or an error says so; whatever the error, the next period begins from th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TypeVar
 
 from confluent_kafka import KafkaException
@@ -26,13 +25,15 @@ from streamdedup.kafka.clients import OnError
 from streamdedup.kafka.commit import Committed
 from streamdedup.kafka.dead_letters import DeadLetterLimits
 from streamdedup.kafka.delivery import Commits, Delivery
+from streamdedup.kafka.every import Every
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.intake import Intake, Prepared
 from streamdedup.kafka.membership import Member, Ownership
 from streamdedup.kafka.outputs import JudgedBatch, judged_batch
 from streamdedup.kafka.replica import Replica
-from streamdedup.kafka.report import BatchReport, Listener, Role, StageSeconds
+from streamdedup.kafka.report import InputReport, Listener, Place, Role
 from streamdedup.kafka.source import Source
+from streamdedup.kafka.told import StopWatch, batch_report
 from streamdedup.kafka.topics import OutputTopics, input_partitions
 
 Done = TypeVar("Done")
@@ -40,6 +41,7 @@ Done = TypeVar("Done")
 _WAIT_SECONDS = 0.1
 _DISK_RETRY_SECONDS = 1.0
 _LOOK_FOR_PARTITIONS_SECONDS = 30.0
+_REPORT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Owner:
     def __init__(self, surroundings: Surroundings, membership: Member) -> None:
         self._s = surroundings
         self._membership = membership
+        self._positions: dict[Place, int] = {}
 
     def run(self) -> None:
         """Judge until ownership ends; raises `CommitFailed` if a batch's fate is unknown."""
@@ -94,17 +97,20 @@ class Owner:
         s = self._s
         engine = s.replica.engine
         intake = Intake(source, s.config.input, engine.sketch, s.config.kafka.batch_articles)
-        look_at = monotonic() + _LOOK_FOR_PARTITIONS_SECONDS
+        look = Every(_LOOK_FOR_PARTITIONS_SECONDS, at_once=False)
+        report = Every(_REPORT_SECONDS)
         with Ahead(intake) as ahead:
             while self._still_owner():
                 prepared = ahead.take(_WAIT_SECONDS)
-                if monotonic() > look_at:
-                    look_at = monotonic() + _LOOK_FOR_PARTITIONS_SECONDS
+                if look.due():
                     self._look_for_partitions(source)
+                if report.due():
+                    self._tell(source)
                 if prepared is None:
                     continue
                 s.failpoints.reach("gathered")
-                batch = self._patiently(partial(self._decide, prepared))
+                watch = StopWatch()
+                batch = self._patiently(partial(self._decide, prepared, watch))
                 if batch is None:
                     return
                 s.limits.check(len(prepared.records), batch.dead)
@@ -115,12 +121,15 @@ class Owner:
                     return
                 s.failpoints.reach("applied")
                 s.limits.count(len(prepared.records), batch.dead)
-                s.listener.on_batch(_report(batch, committed, applied))
+                s.listener.on_batch(batch_report(batch, watch, committed, applied))
+                self._positions.update(batch.positions)
 
-    def _decide(self, prepared: Prepared) -> JudgedBatch:
-        started = perf_counter()
-        decision = self._s.replica.engine.decide(prepared.sketch)
-        return judged_batch(prepared, decision, perf_counter() - started)
+    def _decide(self, prepared: Prepared, watch: StopWatch) -> JudgedBatch:
+        watch.start()
+        decision = self._s.replica.engine.decide(prepared.sketch, watch.lap)
+        batch = judged_batch(prepared, decision)
+        watch.lap("decide")
+        return batch
 
     def _apply(self, batch: JudgedBatch, committed: Committed) -> float:
         started = perf_counter()
@@ -135,6 +144,7 @@ class Owner:
         """
         timeout_seconds = 0.0
         while not self._s.stop.is_set():
+            self._s.listener.on_tick()
             ownership = self._membership.poll(timeout_seconds)
             if ownership is not Ownership.UNDECIDED:
                 return ownership is Ownership.OWNER
@@ -162,6 +172,11 @@ class Owner:
                     s.listener.on_role(Role.WORKING)
                 return done
 
+    def _tell(self, source: Source) -> None:
+        starts, ends = source.extents()
+        self._s.listener.on_input(InputReport(ends, {**starts, **self._positions}))
+        self._s.replica.report()
+
     def _take_partitions(self, source: Source) -> None:
         for loss in source.assign(input_partitions(self._s.admin, self._s.config)):
             self._s.listener.on_trouble(f"going on without lost articles: {loss}")
@@ -171,26 +186,3 @@ class Owner:
             self._take_partitions(source)
         except KafkaException as error:
             self._s.listener.on_trouble(f"cannot look for new partitions: {error.args[0].str()}")
-
-
-def _report(batch: JudgedBatch, committed: Committed, apply_seconds: float) -> BatchReport:
-    prepared, decision = batch.prepared, batch.decision
-    timestamps = [record.timestamp()[1] for record in prepared.records]
-    return BatchReport(
-        records=len(prepared.records),
-        input_bytes=sum(map(len, prepared.records)),
-        by_reason=batch.by_reason,
-        dead_letters=Counter(letter.reason for letter in batch.dead),
-        candidates=decision.candidates,
-        cut_entries=decision.cut_entries,
-        oldest_record_ms=max(min(timestamps), 0),
-        positions=batch.positions,
-        seconds=StageSeconds(
-            gather=prepared.gather_seconds,
-            sketch=prepared.sketch_seconds,
-            decide=batch.decide_seconds,
-            produce=committed.produce_seconds,
-            commit=committed.commit_seconds,
-            apply=apply_seconds,
-        ),
-    )

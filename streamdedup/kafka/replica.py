@@ -13,6 +13,7 @@ from time import monotonic
 
 from confluent_kafka import Message
 
+from streamdedup.clock import Clock
 from streamdedup.config import Config
 from streamdedup.engine import Decision, Deduplicator
 from streamdedup.errors import ChangelogMismatch, StateCorrupt, StateMismatch
@@ -24,13 +25,15 @@ from streamdedup.kafka.changelog import (
     parameters_in,
     read_entry,
 )
+from streamdedup.kafka.every import Every
 from streamdedup.kafka.outputs import LastWritten
-from streamdedup.kafka.report import Listener, RestoreProgress
+from streamdedup.kafka.report import Listener, ReplicaReport, RestoreProgress
 from streamdedup.kafka.set_aside import set_aside
 from streamdedup.kafka.tail import ChangelogGone, Extent, Tail
 
 _CHUNK = 4_000
 _PROGRESS_SECONDS = 2.0
+_REPORT_SECONDS = 2.0
 _FIRST_RECORD_SECONDS = 10.0
 
 
@@ -57,6 +60,7 @@ class Replica:
         self._oldest_ms: int | None = None
         self._catching_up: _CatchingUp | None = None
         self._tail_is_at_mark = False
+        self._report = Every(_REPORT_SECONDS)
 
     @property
     def engine(self) -> Deduplicator:
@@ -115,14 +119,34 @@ class Replica:
         self.return_to_mark()
         end = self._tail.extent().end
         while self._tail.next_offset < end:
+            self._listener.on_tick()
             if not may_go_on():
                 return False
             self.follow(0.2)
+            self.report()
+        self._catching_up = None  # also where there was nothing to read
         self._warn_of_a_short_changelog()
         # What an owner writes it need not read.
         self._tail.rest()
         self._tail_is_at_mark = False
         return True
+
+    def report(self) -> None:
+        """Tell how the index is, if it was not told just now."""
+        if not self._report.due():
+            return
+        mark = self._mark()
+        position = self._tail.next_offset if mark is None else mark.next_offset
+        self._listener.on_replica(
+            ReplicaReport(
+                store=self.engine.store.figures(),
+                clock_ms=Clock.decoded(self.engine.store.clock).now_ms,
+                window_ms=self._config.window.seconds * 1_000,
+                changelog_next=position,
+                changelog_end=max(position, self._tail.known_end()),
+                caught_up=self._catching_up is None,
+            )
+        )
 
     def apply(self, decision: Decision, last: LastWritten | None) -> None:
         """Remember a batch that is out, with the changelog position that contains it."""

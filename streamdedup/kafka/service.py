@@ -23,7 +23,7 @@ from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.membership import Member, Ownership
 from streamdedup.kafka.owner import Owner, Surroundings
 from streamdedup.kafka.replica import Replica
-from streamdedup.kafka.report import Listener, Role
+from streamdedup.kafka.report import CommitFailure, Listener, Role
 from streamdedup.kafka.tail import Tail
 from streamdedup.kafka.topics import OutputTopics, create_topics
 from streamdedup.schemes.shingled import ShingledScheme
@@ -97,10 +97,13 @@ class Service:
     def _one_membership(self, surroundings: Surroundings) -> None:
         """From joining the group to leaving it; errors end it and the next begins behind others."""
         replica = surroundings.replica
+        self._listener.on_tick()
         try:
             if not replica.is_open:
                 replica.open()
-            with self._delivery.join(self._config.kafka, self._on_error) as membership:
+            with self._delivery.join(
+                self._config.kafka, self._on_error, self._listener.on_rebalance
+            ) as membership:
                 self._serve(surroundings, membership)
         except StateCorrupt as error:
             replica.rebuild(str(error).splitlines()[0])
@@ -119,6 +122,7 @@ class Service:
     def _serve(self, surroundings: Surroundings, membership: Member) -> None:
         role: Role | None = None
         while not self._stop.is_set():
+            self._listener.on_tick()
             ownership = membership.poll()
             if ownership is Ownership.LOST:
                 self._listener.on_trouble("the group went on without this instance; joining anew")
@@ -133,6 +137,7 @@ class Service:
                 role = Role.STANDBY
                 self._listener.on_role(role)
             surroundings.replica.follow(_FOLLOW_SECONDS)
+            surroundings.replica.report()
             self._failures = 0
 
     def _own(self, surroundings: Surroundings, membership: Member) -> bool:
@@ -140,6 +145,8 @@ class Service:
         try:
             Owner(surroundings, membership).run()
         except CommitFailed as error:
+            failure = CommitFailure.FENCED if error.fenced else CommitFailure.FAILED
+            self._listener.on_commit_failure(failure)
             if error.fenced:
                 self._listener.on_trouble(f"the index is no longer owned here: {error}")
                 return False
@@ -147,11 +154,14 @@ class Service:
             self._back_off()
         else:
             self._failures = 0
+        finally:
+            self._listener.on_released()
         return True
 
     def _topics(self, topics_admin: AdminClient) -> OutputTopics | None:
         """Wait for a broker, however long, then see that the topics are right."""
         while not self._stop.is_set():
+            self._listener.on_tick()
             try:
                 topics_admin.list_topics(timeout=_CONNECT_SECONDS)
                 if self._create_topics:

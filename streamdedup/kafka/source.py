@@ -19,6 +19,7 @@ from confluent_kafka import (
 from streamdedup.config import KafkaConfig
 from streamdedup.errors import InputLost
 from streamdedup.kafka.clients import OnError, consumer, consumer_options
+from streamdedup.kafka.ends import Ends
 
 _REQUEST_SECONDS = 10.0
 _OUT_OF_RANGE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
@@ -30,9 +31,11 @@ class Source:
     """The owner's input consumer."""
 
     def __init__(self, config: KafkaConfig, on_error: OnError, *, skip_lost: bool) -> None:
-        self._consumer = consumer(consumer_options(config, on_error))
+        self._ends = Ends()
+        self._consumer = consumer(consumer_options(config, on_error) | self._ends.options)
         self._skip_lost = skip_lost
         self._assigned: set[tuple[str, int]] = set()
+        self._starts: dict[tuple[str, int], int] = {}
 
     def assign(self, partitions: Sequence[tuple[str, int]]) -> list[str]:
         """Take these partitions too; tells what was lost, if losing is allowed."""
@@ -50,6 +53,7 @@ class Source:
             )
         self._consumer.incremental_assign(committed)
         self._assigned.update(new)
+        self._starts.update({(place.topic, place.partition): place.offset for place in committed})
         return lost
 
     def gather(self, most: int, timeout_seconds: float) -> list[Message]:
@@ -64,6 +68,16 @@ class Source:
             size += sum(len(message) for message in good)
             arrived += good
         return arrived
+
+    def extents(self) -> tuple[dict[tuple[str, int], int], dict[tuple[str, int], int]]:
+        """By partition where reading began, and its end as the broker last told."""
+        first, ends = self._ends.first, self._ends.end
+        starts = {
+            place: self._starts[place] if self._starts[place] >= 0 else first[place]
+            for place in ends
+            if place in self._starts
+        }
+        return starts, {place: ends[place] for place in starts}
 
     def close(self) -> None:
         """Let go of everything that was fetched."""

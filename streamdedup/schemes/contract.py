@@ -26,6 +26,16 @@ class Item(Protocol):
 
 
 @dataclass(frozen=True)
+class Traits:
+    """What a scheme noticed of the items on its way, for whoever watches: no key and no verdict
+    depends on it.  `languages` are places in `language_names`, or beyond them for none."""
+
+    features: NDArray[np.int64]
+    languages: NDArray[np.uint8]
+    language_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Payloads:
     """Payload i is the bytes `data[starts[i]:ends[i]]`; `digests` tell exact copies apart."""
 
@@ -34,6 +44,7 @@ class Payloads:
     ends: NDArray[np.int64]
     digests: NDArray[np.uint64]
     empty: NDArray[np.bool_]
+    traits: Traits | None = None
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from streamdedup.compiled import compiled
 from streamdedup.schemes.compare import compare_sets, compare_signatures
-from streamdedup.schemes.contract import KeyKind, Keys, Payloads, Similarities
+from streamdedup.schemes.contract import KeyKind, Keys, Payloads, Similarities, Traits
 from streamdedup.sketch.minhash import (
     FAMILY_VERSION,
     band_keys,
@@ -91,6 +91,7 @@ class ShingledScheme:
     def payloads_of(self, sets: ShingleSets) -> Payloads:
         """The payloads of shingle sets that are already cut."""
         hashes, starts = sets.hashes, sets.starts
+        traits = Traits(np.diff(starts), sets.languages, self.shingler.languages)
         if self._by_signature:
             hashes, starts = _signatures(
                 hashes,
@@ -106,6 +107,7 @@ class ShingledScheme:
             starts[1:] * 4,
             sets.digests,
             sets.modes == MODE_EMPTY,
+            traits,
         )
 
     def keys(self, payloads: Payloads) -> Keys:

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from streamdedup.store.figures import StoreFigures
 from streamdedup.store.records import RecordBatch, Records
 
 
@@ -63,6 +64,9 @@ class Store(Protocol):
 
         An error means nothing was added: the same batch may be appended again.
         """
+
+    def figures(self) -> StoreFigures:
+        """How it is doing."""
 
     def close(self) -> None:
         """Let go of everything; safe to call twice."""

@@ -6,6 +6,7 @@ the directory and the remedy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,10 +25,12 @@ from rocksdict import (
 )
 
 from streamdedup.errors import StateCorrupt, StateDiskError, StateError, StateLocked
+from streamdedup.store.figures import DatabaseFigures
 from streamdedup.store.torn import damaged_before_end
 
 META, RECORDS, PAGES, FILTERS = "default", "records", "pages", "filters"
 _MIB = 1 << 20
+_CACHE_COUNT = re.compile(r"^rocksdb\.block\.cache\.(hit|miss) COUNT : (\d+)$", re.MULTILINE)
 
 
 class Database:
@@ -50,9 +53,13 @@ class Database:
             if not read_only:
                 path.mkdir(parents=True, exist_ok=True)
             access = AccessType.read_only(False) if read_only else AccessType.read_write()
+            # Statistics are one object for all families; RocksDB counts, we read.
+            self._options = _options(cache, write_buffer_mib=4)
+            if not read_only:
+                self._options.enable_statistics()
             self._db = Rdict(
                 str(path),
-                options=_options(cache, write_buffer_mib=4),
+                options=self._options,
                 column_families=families,
                 access_type=access,
             )
@@ -126,6 +133,26 @@ class Database:
         """A number that RocksDB knows of itself."""
         value: int | None = self._family(family).property_int_value(name)
         return value or 0
+
+    def figures(self) -> DatabaseFigures:
+        """How RocksDB is doing; asks no disk."""
+
+        def total(name: str) -> int:
+            return sum(self.property(family, f"rocksdb.{name}") for family in self._families)
+
+        counts = dict(_CACHE_COUNT.findall(self._options.get_statistics() or ""))
+        return DatabaseFigures(
+            table_bytes=total("total-sst-files-size"),
+            memtable_bytes=total("cur-size-all-mem-tables"),
+            pending_compaction_bytes=total("estimate-pending-compaction-bytes"),
+            running_compactions=self.property(META, "rocksdb.num-running-compactions"),
+            write_stopped=total("is-write-stopped") > 0,
+            write_slowed=self.property(META, "rocksdb.actual-delayed-write-rate") > 0,
+            background_errors=self.property(META, "rocksdb.background-errors"),
+            cache_bytes=self.property(META, "rocksdb.block-cache-usage"),
+            cache_hits=int(counts.get("hit", 0)),
+            cache_misses=int(counts.get("miss", 0)),
+        )
 
     def close(self) -> None:
         """Write what is only in the log into tables, and release the lock."""

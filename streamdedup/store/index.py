@@ -58,6 +58,16 @@ class Index:
         return len(self._live)
 
     @property
+    def first_number(self) -> int:
+        """The oldest article that is still remembered."""
+        return self._first_number
+
+    @property
+    def filter_bytes(self) -> int:
+        """What the segments' filters take of memory."""
+        return sum(segment.filter.nbytes for segment in self._live)
+
+    @property
     def end(self) -> int:
         """The first article number behind the segments."""
         return self._live[-1].meta.end if self._live else self._first_number

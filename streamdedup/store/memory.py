@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamdedup.store.contract import Hits
+from streamdedup.store.figures import StoreFigures
 from streamdedup.store.records import RecordBatch, Records
 
 
@@ -56,6 +57,10 @@ class MemoryStore:
             self.clock = batch.clock
         if mark is not None:
             self.mark = mark
+
+    def figures(self) -> StoreFigures:
+        """Only how many there are."""
+        return StoreFigures(articles=len(self._records))
 
     def close(self) -> None:
         """Nothing is held open."""

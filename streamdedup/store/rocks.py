@@ -18,6 +18,7 @@ from streamdedup.config import StateConfig
 from streamdedup.errors import StateCorrupt
 from streamdedup.store.contract import Hits
 from streamdedup.store.database import RECORDS, Database
+from streamdedup.store.figures import StoreFigures
 from streamdedup.store.head import Head
 from streamdedup.store.index import Index, newest_of
 from streamdedup.store.manifest import (
@@ -162,6 +163,16 @@ class RocksStore:
         self._position, self._clock = position, clock
         self._mark = self._mark if mark is None else mark
         self._insert(batch)
+
+    def figures(self) -> StoreFigures:
+        """How it is doing."""
+        return StoreFigures(
+            articles=self.next_number - self._index.first_number,
+            segments=self._index.segments,
+            filter_bytes=self._index.filter_bytes,
+            pages_read=self._index.pages_read,
+            database=self._db.figures(),
+        )
 
     def close(self) -> None:
         """Let go of the directory."""

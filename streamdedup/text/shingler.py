@@ -64,6 +64,7 @@ class Shingler:
         self._stop_share = stop_share
         self._stops = stops if stops is not None else default_stop_table()
         self._tables = unicode_tables()
+        self.languages = self._stops.lists.groups
         self.fingerprint = {
             "text.hash": str(HASH_VERSION),
             "text.unicode": self._tables.digest,

@@ -1,0 +1,135 @@
+"""A running service as its operator sees it, over HTTP, with a real broker."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from probes import address, ask, ready
+from prometheus_client.parser import text_string_to_metric_families
+from service import Instance, Setup, feed, running, wait_until
+
+from streamdedup.observe.catalogue import (
+    ARTICLES,
+    CATALOGUE,
+    DEAD_LETTERS,
+    INPUT_BYTES,
+    LAG,
+    POSITION,
+    RECORDS,
+)
+from streamdedup.testing import Kafka
+from streamdedup.testing.ports import free_port
+
+SERVED = {"STREAMDEDUP_HTTP__PORT": "0"}
+OWNERS = {LAG.name, POSITION.name}
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def scraped(instance: Instance) -> Samples:
+    """As Prometheus reads it."""
+    _, body = ask(address(instance) + "metrics")
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(body)
+        for sample in family.samples
+    }
+
+
+def names(samples: Samples) -> set[str]:
+    """Of the metrics, whatever their samples are called."""
+    found = {name for name, _ in samples}
+    return found | {re.sub(r"_(bucket|count|sum)$", "", name) for name in found}
+
+
+def test_after_some_traffic_every_metric_of_the_catalogue_is_there_and_true(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    messages = [*feed(300), b"no json", b'{"id": "x", "text": "..."}']
+    setup = Setup(broker, extra=SERVED)
+    setup.produce(messages)
+    with running(setup, tmp_path) as instance:
+        setup.wait_for(len(messages))
+        place = (("partition", "0"), ("topic", setup.names["input"]))
+        wait_until(lambda: scraped(instance).get((LAG.name, place)) == 0, "no lag")
+        wait_until(lambda: scraped(instance)["streamdedup_index_articles", ()] > 0, "an index")
+        seen = scraped(instance)
+        assert {metric.name for metric in CATALOGUE} <= names(seen)
+        assert seen[RECORDS.name, ()] == len(messages)
+        assert seen[INPUT_BYTES.name, ()] == sum(map(len, messages))
+        verdicts = [json.loads(verdict) for verdict in setup.verdicts()]
+        for verdict, reason in {(v["verdict"], v["reason"]) for v in verdicts}:
+            told = seen[ARTICLES.name, (("reason", reason), ("verdict", verdict))]
+            assert told == sum(v["verdict"] == verdict and v["reason"] == reason for v in verdicts)
+        assert sum(value for (name, _), value in seen.items() if name == DEAD_LETTERS.name) == 2
+        matched = [v for v in verdicts if v["duplicate_of"] and v["reason"] != "redelivery"]
+        similar = [v["similarity"] for v in matched]
+        assert seen["streamdedup_similarity_ratio_count", ()] == len(similar)
+        assert abs(seen["streamdedup_similarity_ratio_sum", ()] - sum(similar)) < 1e-6
+        assert seen["streamdedup_latency_seconds_count", ()] == len(messages)
+        assert ask(address(instance))[0] == 200
+        assert "no json" not in instance.log
+        assert "dead letter: " in instance.log
+        assert instance.stop() == 0
+
+
+def test_an_instance_goes_from_starting_to_owner_and_the_next_to_standby_and_owner(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    setup = Setup(broker, extra=SERVED)
+    setup.produce(feed(200))
+    later = {"STREAMDEDUP_KAFKA__BOOTSTRAP": f"localhost:{free_port()}"}
+    with running(setup, tmp_path / "lost", **later) as lost:
+        wait_until(lambda: "cannot reach Kafka" in ready(lost)["why"], "a reason")
+        assert (ready(lost)["state"], ready(lost)["ok"]) == ("starting", False)
+        assert ask(address(lost) + "healthz")[0] == 200
+    with running(setup, tmp_path / "a") as first:
+        wait_until(lambda: bool(ready(first)["ok"]), "an owner")
+        assert ready(first)["state"] == "owner"
+        setup.wait_for(200)
+        with running(setup, tmp_path / "b") as second:
+            wait_until(lambda: bool(ready(second)["ok"]), "a standby")
+            assert ready(second)["state"] == "standby"
+            assert not OWNERS & names(scraped(second))
+            caught_up = scraped(second)
+            wait_until(
+                lambda: scraped(second)["streamdedup_index_articles", ()] > 150, "a full index"
+            )
+            assert caught_up["streamdedup_role", (("role", "standby"),)] == 1
+            assert first.stop() == 0
+            wait_until(lambda: ready(second)["state"] == "owner", "a take-over")
+            setup.produce(feed(50, 2))
+            setup.wait_for(250)
+            wait_until(lambda: scraped(second)[RECORDS.name, ()] == 50, "its own articles")
+            assert names(scraped(second)) >= OWNERS
+            assert scraped(second)["streamdedup_restored_articles_total", ()] >= 150
+            assert second.stop() == 0
+    setup.check_truth()
+
+
+def test_a_port_in_use_ends_the_service_with_the_remedy(broker: Kafka, tmp_path: Path) -> None:
+    setup = Setup(broker, extra=SERVED)
+    with running(setup, tmp_path / "a") as first:
+        port = address(first).rstrip("/").rpartition(":")[2]
+        with running(setup, tmp_path / "b", STREAMDEDUP_HTTP__PORT=port) as second:
+            assert second.wait() == 2
+            assert f"http.port {port}" in second.log
+            assert "Traceback" not in second.log
+
+
+def test_a_loop_that_stands_still_is_not_healthy_and_its_stacks_are_logged(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    stuck = {"STREAMDEDUP_HTTP__STUCK_SECONDS": "2", "STREAMDEDUP_LOG__FORMAT": "json"}
+    setup = Setup(broker, extra={**SERVED, **stuck})
+    with running(setup, tmp_path, STREAMDEDUP_FAILPOINT="decided:1:hang") as instance:
+        wait_until(lambda: ready(instance)["state"] == "owner", "an owner")
+        setup.produce(feed(20))
+        wait_until(lambda: ask(address(instance) + "healthz")[0] == 503, "a stuck loop")
+        assert ready(instance)["state"] == "stuck"
+        instance.wait_for_log('"event":"stacks"')
+        events = [json.loads(line) for line in instance.log.splitlines()]
+        [stacks] = [event["message"] for event in events if event["event"] == "stacks"]
+        assert "owner.py" in stacks
+        instance.kill()
