@@ -45,7 +45,7 @@ kafka: $(READY) $(BROKER) ## Start a Kafka broker on localhost:9092 for playing 
 	@$(BIN)/python -m streamdedup.testing --port $(PORT)
 
 test: lint $(BROKER) ## Check style and types, then run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY) ## Check style and types
 	$(BIN)/ruff check

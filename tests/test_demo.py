@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 from threading import Event, Thread
 
@@ -199,3 +201,25 @@ def test_at_least_once_goes_on_after_a_restart_where_it_stopped(tmp_path: Path) 
                 said += verdicts.read(1_000, 0.5)
     offsets = [json.loads(record.value() or b"")["source"]["offset"] for record in said]
     assert offsets == list(range(len(LINES)))
+
+
+def test_the_demo_can_be_watched_like_the_service_also_where_its_port_is_taken() -> None:
+    with socket.create_server(("localhost", 0)) as taken:
+        port = taken.getsockname()[1]
+        environment = command_environment({"STREAMDEDUP_HTTP__PORT": str(port)})
+        demo = subprocess.Popen(
+            command("demo", "--loop", "--rate", "100"), stdout=subprocess.PIPE, env=environment
+        )
+        try:
+            assert demo.stdout is not None
+            address = next(
+                line.split()[-1].decode() for line in demo.stdout if b"http://localhost:" in line
+            )
+            assert str(port) not in address
+            next(line for line in demo.stdout if line.startswith(b"NEW"))
+            with urllib.request.urlopen(f"{address}metrics", timeout=10) as response:
+                assert b'streamdedup_role{role="working"} 1.0' in response.read()
+        finally:
+            demo.send_signal(signal.SIGINT)
+            demo.communicate(timeout=30)
+        assert demo.returncode == 130

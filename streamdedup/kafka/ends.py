@@ -33,8 +33,8 @@ class Ends:
     """Give its `options` to the consumer."""
 
     def __init__(self) -> None:
-        self.first: Mapping[tuple[str, int], int] = {}
-        self.end: Mapping[tuple[str, int], int] = {}
+        self.known: Mapping[tuple[str, int], tuple[int, int]] = {}
+        """By partition the first offset and the end; replaced as a whole, by the reading thread."""
         self._decoder = msgspec.json.Decoder(_Statistics)
 
     @property
@@ -43,10 +43,10 @@ class Ends:
         return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self._hear}
 
     def _hear(self, statistics: str) -> None:
-        first, end = {}, {}
+        known = {}
         for topic in self._decoder.decode(statistics).topics.values():
             for partition in topic.partitions.values():
                 if partition.ls_offset >= 0:
                     place = (topic.topic, partition.partition)
-                    first[place], end[place] = max(partition.lo_offset, 0), partition.ls_offset
-        self.first, self.end = first, end
+                    known[place] = (max(partition.lo_offset, 0), partition.ls_offset)
+        self.known = known

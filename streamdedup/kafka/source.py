@@ -71,13 +71,12 @@ class Source:
 
     def extents(self) -> tuple[dict[tuple[str, int], int], dict[tuple[str, int], int]]:
         """By partition where reading began, and its end as the broker last told."""
-        first, ends = self._ends.first, self._ends.end
-        starts = {
-            place: self._starts[place] if self._starts[place] >= 0 else first[place]
-            for place in ends
-            if place in self._starts
-        }
-        return starts, {place: ends[place] for place in starts}
+        starts, ends = {}, {}
+        for place, (first, end) in self._ends.known.items():
+            start = self._starts.get(place)
+            if start is not None:
+                starts[place], ends[place] = (start if start >= 0 else first), end
+        return starts, ends
 
     def close(self) -> None:
         """Let go of everything that was fetched."""

@@ -57,7 +57,8 @@ class Tail:
 
     def known_end(self) -> int:
         """The end as the broker last told; asks nobody."""
-        return max(self.next_offset, self._ends.end.get((self._topic, 0), 0))
+        _, end = self._ends.known.get((self._topic, 0), (0, 0))
+        return max(self.next_offset, end)
 
     def seek(self, offset: int | None) -> None:
         """Read on from here; None is the beginning."""

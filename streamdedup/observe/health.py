@@ -17,7 +17,7 @@ from streamdedup.kafka.report import Listener, ReplicaReport, RestoreProgress, R
 class State(StrEnum):
     """What an operator asks first."""
 
-    STARTING = "starting"  # no broker has answered yet, or the group has not decided
+    STARTING = "starting"  # no broker has answered yet
     RESTORING = "restoring"  # the index is not complete yet
     OWNER = "owner"
     STANDBY = "standby"

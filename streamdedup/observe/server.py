@@ -7,6 +7,7 @@ the loop: what it tells are values that listeners have kept.
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -24,6 +25,7 @@ from streamdedup.observe.health import Health, HealthWatch
 from streamdedup.observe.series import Series
 
 _REQUEST_SECONDS = 5.0
+_LOOK_SECONDS = 0.1  # for the end
 _AT_ONCE = 16
 _JSON = "application/json"
 
@@ -72,7 +74,9 @@ class Server:
         bound = self._http.server_address[1]
         shown = f"[{host}]" if ":" in host else host
         self.address = f"http://{shown}:{bound}/"
-        self._thread = Thread(target=self._http.serve_forever, name="http", daemon=True)
+        self._thread = Thread(
+            target=self._http.serve_forever, args=(_LOOK_SECONDS,), name="http", daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -120,7 +124,9 @@ class _Http(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever asked has gone away, or took too long."""
+        """Whoever asked has gone away, or took too long; anything else is a bug and is shown."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Request(BaseHTTPRequestHandler):
