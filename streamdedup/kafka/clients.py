@@ -35,7 +35,6 @@ _OURS = frozenset(
         "isolation.level",
         "metadata.broker.list",
         "partition.assignment.strategy",
-        "statistics.interval.ms",
         "transactional.id",
     }
 )

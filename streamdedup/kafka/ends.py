@@ -1,52 +1,47 @@
-"""Where the partitions that a consumer reads begin and end, as its statistics last told.
+"""Where partitions end, asked of the broker in passing: nobody waits for the answer.
 
-Asking librdkafka for its cached offsets would take a lock of the fetchers while holding Python's,
-and can stop both for good; statistics come by themselves, in the thread that reads.
+A consumer's own knowledge will not do: to look at its cached offsets can stop the process for good
+(a lock taken while Python's is held), and its statistics pile up while nobody polls it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import Any
 
-import msgspec
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-_INTERVAL_MS = 1_000
-
-
-class _Partition(msgspec.Struct):
-    partition: int
-    lo_offset: int = -1
-    ls_offset: int = -1  # behind the last record whose transaction is decided
-
-
-class _Topic(msgspec.Struct):
-    topic: str
-    partitions: dict[str, _Partition]
-
-
-class _Statistics(msgspec.Struct):
-    topics: dict[str, _Topic]
+_REQUEST_SECONDS = 5.0
+_Answers = dict[TopicPartition, "Future[Any]"]  # of an object with an `offset`
 
 
 class Ends:
-    """Give its `options` to the consumer."""
+    """The ends of committed records, as they were a moment ago; one question is out at a time."""
 
-    def __init__(self) -> None:
-        self.known: Mapping[tuple[str, int], tuple[int, int]] = {}
-        """By partition the first offset and the end; replaced as a whole, by the reading thread."""
-        self._decoder = msgspec.json.Decoder(_Statistics)
+    def __init__(self, admin: AdminClient) -> None:
+        self.known: dict[tuple[str, int], int] = {}
+        self._admin = admin
+        self._asked: _Answers = {}
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What makes a consumer tell."""
-        return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self._hear}
-
-    def _hear(self, statistics: str) -> None:
-        known = {}
-        for topic in self._decoder.decode(statistics).topics.values():
-            for partition in topic.partitions.values():
-                if partition.ls_offset >= 0:
-                    place = (topic.topic, partition.partition)
-                    known[place] = (max(partition.lo_offset, 0), partition.ls_offset)
-        self.known = known
+    def ask(self, places: Iterable[tuple[str, int]]) -> None:
+        """Take the last answers, and ask again."""
+        for place, answer in self._asked.items():
+            if not answer.done():
+                return
+            if answer.exception() is None:
+                self.known[place.topic, place.partition] = answer.result().offset
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(*place): latest for place in places}
+        self._asked = {}
+        if not wanted:
+            return
+        try:
+            self._asked = self._admin.list_offsets(
+                wanted,
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=_REQUEST_SECONDS,
+            )
+        except KafkaException:
+            return  # whoever needs the broker will say so

@@ -25,6 +25,7 @@ from streamdedup.kafka.clients import OnError
 from streamdedup.kafka.commit import Committed
 from streamdedup.kafka.dead_letters import DeadLetterLimits
 from streamdedup.kafka.delivery import Commits, Delivery
+from streamdedup.kafka.ends import Ends
 from streamdedup.kafka.every import Every
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.intake import Intake, Prepared
@@ -69,6 +70,7 @@ class Owner:
         self._s = surroundings
         self._membership = membership
         self._positions: dict[Place, int] = {}
+        self._ends = Ends(surroundings.admin)
 
     def run(self) -> None:
         """Judge until ownership ends; raises `CommitFailed` if a batch's fate is unknown."""
@@ -173,8 +175,9 @@ class Owner:
                 return done
 
     def _tell(self, source: Source) -> None:
-        starts, ends = source.extents()
-        self._s.listener.on_input(InputReport(ends, {**starts, **self._positions}))
+        self._ends.ask(source.starts)
+        positions = {**source.starts, **self._positions}
+        self._s.listener.on_input(InputReport(dict(self._ends.known), positions))
         self._s.replica.report()
 
     def _take_partitions(self, source: Source) -> None:

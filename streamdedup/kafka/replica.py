@@ -25,6 +25,7 @@ from streamdedup.kafka.changelog import (
     parameters_in,
     read_entry,
 )
+from streamdedup.kafka.ends import Ends
 from streamdedup.kafka.every import Every
 from streamdedup.kafka.outputs import LastWritten
 from streamdedup.kafka.report import Listener, ReplicaReport, RestoreProgress
@@ -49,12 +50,19 @@ class Replica:
     """One index on disk and the consumer that keeps it up with the changelog."""
 
     def __init__(
-        self, config: Config, changelog: Changelog, topic_id: str, tail: Tail, listener: Listener
+        self,
+        config: Config,
+        changelog: Changelog,
+        topic_id: str,
+        tail: Tail,
+        ends: Ends,
+        listener: Listener,
     ) -> None:
         self._config = config
         self._changelog = changelog
         self._topic_id = topic_id
         self._tail = tail
+        self._ends = ends
         self._listener = listener
         self._engine: Deduplicator | None = None
         self._oldest_ms: int | None = None
@@ -135,6 +143,8 @@ class Replica:
         """Tell how the index is, if it was not told just now."""
         if not self._report.due():
             return
+        place = (self._config.kafka.changelog, 0)
+        self._ends.ask([place])
         mark = self._mark()
         position = self._tail.next_offset if mark is None else mark.next_offset
         self._listener.on_replica(
@@ -143,7 +153,7 @@ class Replica:
                 clock_ms=Clock.decoded(self.engine.store.clock).now_ms,
                 window_ms=self._config.window.seconds * 1_000,
                 changelog_next=position,
-                changelog_end=max(position, self._tail.known_end()),
+                changelog_end=max(position, self._ends.known.get(place, 0)),
                 caught_up=self._catching_up is None,
             )
         )

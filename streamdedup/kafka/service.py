@@ -19,6 +19,7 @@ from streamdedup.kafka.clients import admin
 from streamdedup.kafka.commit import CommitFailed
 from streamdedup.kafka.dead_letters import DeadLetterLimits
 from streamdedup.kafka.delivery import EXACTLY_ONCE, Delivery
+from streamdedup.kafka.ends import Ends
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.membership import Member, Ownership
 from streamdedup.kafka.owner import Owner, Surroundings
@@ -71,7 +72,9 @@ class Service:
             self._listener.on_role(Role.STOPPED)
             return
         tail = Tail(kafka, self._on_error)
-        replica = Replica(self._config, changelog, topics.changelog_id, tail, self._listener)
+        replica = Replica(
+            self._config, changelog, topics.changelog_id, tail, Ends(topics_admin), self._listener
+        )
         surroundings = Surroundings(
             config=self._config,
             admin=topics_admin,

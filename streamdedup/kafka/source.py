@@ -6,7 +6,7 @@ retention, not what an article is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -19,7 +19,6 @@ from confluent_kafka import (
 from streamdedup.config import KafkaConfig
 from streamdedup.errors import InputLost
 from streamdedup.kafka.clients import OnError, consumer, consumer_options
-from streamdedup.kafka.ends import Ends
 
 _REQUEST_SECONDS = 10.0
 _OUT_OF_RANGE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})
@@ -31,20 +30,19 @@ class Source:
     """The owner's input consumer."""
 
     def __init__(self, config: KafkaConfig, on_error: OnError, *, skip_lost: bool) -> None:
-        self._ends = Ends()
-        self._consumer = consumer(consumer_options(config, on_error) | self._ends.options)
+        self._consumer = consumer(consumer_options(config, on_error))
         self._skip_lost = skip_lost
-        self._assigned: set[tuple[str, int]] = set()
         self._starts: dict[tuple[str, int], int] = {}
 
     def assign(self, partitions: Sequence[tuple[str, int]]) -> list[str]:
         """Take these partitions too; tells what was lost, if losing is allowed."""
-        new = [place for place in partitions if place not in self._assigned]
+        new = [place for place in partitions if place not in self._starts]
         if not new:
             return []
         asked = [TopicPartition(topic, partition) for topic, partition in new]
         committed = self._consumer.committed(asked, timeout=_REQUEST_SECONDS)
-        lost = [loss for place in committed if (loss := self._place(place))]
+        starts: dict[tuple[str, int], int] = {}
+        lost = [loss for place in committed if (loss := self._place(place, starts))]
         if lost and not self._skip_lost:
             raise InputLost(
                 "articles were lost before they were judged:\n  "
@@ -52,8 +50,7 @@ class Source:
                 + "\nrun with --skip-lost to go on without them"
             )
         self._consumer.incremental_assign(committed)
-        self._assigned.update(new)
-        self._starts.update({(place.topic, place.partition): place.offset for place in committed})
+        self._starts.update(starts)
         return lost
 
     def gather(self, most: int, timeout_seconds: float) -> list[Message]:
@@ -69,34 +66,31 @@ class Source:
             arrived += good
         return arrived
 
-    def extents(self) -> tuple[dict[tuple[str, int], int], dict[tuple[str, int], int]]:
-        """By partition where reading began, and its end as the broker last told."""
-        starts, ends = {}, {}
-        for place, (first, end) in self._ends.known.items():
-            start = self._starts.get(place)
-            if start is not None:
-                starts[place], ends[place] = (start if start >= 0 else first), end
-        return starts, ends
+    @property
+    def starts(self) -> Mapping[tuple[str, int], int]:
+        """By partition the offset at which reading began."""
+        return self._starts
 
     def close(self) -> None:
         """Let go of everything that was fetched."""
         self._consumer.close()
 
-    def _place(self, place: TopicPartition) -> str | None:
+    def _place(self, place: TopicPartition, starts: dict[tuple[str, int], int]) -> str | None:
         """Set where to start; says what is missing between there and the committed offset."""
         if place.error is not None:
             raise KafkaException(place.error)
-        if place.offset < 0:  # nothing committed yet: everything there is
-            place.offset = OFFSET_BEGINNING
-            return None
         marks = self._consumer.get_watermark_offsets(place, timeout=_REQUEST_SECONDS)
         if marks is None:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the input's offsets"))
         first, end = marks
-        if first <= place.offset <= end:
+        committed, known = place.offset, first <= place.offset <= end
+        starts[place.topic, place.partition] = committed if known else first
+        if known:
+            return None
+        place.offset = OFFSET_BEGINNING
+        if committed < 0:  # nothing committed yet: everything there is
             return None
         name = f"{place.topic}[{place.partition}]"
-        committed, place.offset = place.offset, OFFSET_BEGINNING
         if committed < first:
             return f"{name}: offsets {committed:,} to {first - 1:,} are gone (retention)"
         return f"{name}: ends at offset {end:,}, before the committed {committed:,} (made anew?)"

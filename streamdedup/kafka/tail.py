@@ -18,7 +18,6 @@ from confluent_kafka import (
 
 from streamdedup.config import KafkaConfig
 from streamdedup.kafka.clients import OnError, consumer, consumer_options
-from streamdedup.kafka.ends import Ends
 
 _REQUEST_SECONDS = 5.0
 
@@ -39,9 +38,7 @@ class Tail:
     """A consumer of the changelog's one partition; never a member of the group."""
 
     def __init__(self, config: KafkaConfig, on_error: OnError) -> None:
-        self._ends = Ends()
-        options = consumer_options(config, on_error) | self._ends.options
-        options |= {"enable.partition.eof": True}
+        options = consumer_options(config, on_error) | {"enable.partition.eof": True}
         self._consumer = consumer(options)
         self._topic = config.changelog
         self.next_offset = 0
@@ -54,11 +51,6 @@ class Tail:
         if marks is None:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the changelog's end"))
         return Extent(*marks)
-
-    def known_end(self) -> int:
-        """The end as the broker last told; asks nobody."""
-        _, end = self._ends.known.get((self._topic, 0), (0, 0))
-        return max(self.next_offset, end)
 
     def seek(self, offset: int | None) -> None:
         """Read on from here; None is the beginning."""
