@@ -135,8 +135,8 @@ class Service:
                 if not self._own(surroundings, membership):
                     return
                 continue
-            # Until the group has decided there is nothing to say, but something to follow.
-            if ownership is Ownership.STANDBY and role is not Role.STANDBY:
+            # A member to whom nothing is assigned may never be told so: undecided is standing by.
+            if role is not Role.STANDBY:
                 role = Role.STANDBY
                 self._listener.on_role(role)
             surroundings.replica.follow(_FOLLOW_SECONDS)
