@@ -96,11 +96,9 @@ class Index:
         for build, material in self._freezes()[:-1]:
             self._advance(build, material.steps)  # only the newest full head may wait
         for build in list(self._builds):
-            # A head is done before the next is half full, a merge when its tier has half of what
-            # the next merge takes: the slower, the more even is the cost of an article.
-            freezing = isinstance(build.material, FullHead)
-            steps = 2 * pages if freezing else 2 * pages // self._geometry.fan_in
-            self._advance(build, max(1, steps))
+            # A head is done before the next is half full; a merge before its tier has another.
+            rate = 2 if isinstance(build.material, FullHead) else 1
+            self._advance(build, max(1, rate * pages))
         self._start_merges()
 
     def expire(self, before_ms: int) -> None:
