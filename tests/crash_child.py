@@ -31,6 +31,7 @@ CONFIG = Config(
 BATCH = 6
 RANDOM_KILLS = 12
 BYTES_A_VERDICT = 180
+MOST_A_LIFE = 70  # twelve lives do not reach the end, however slow the hand that kills them
 
 
 def news(count: int, seed: int = 1) -> list[Article]:
@@ -54,8 +55,12 @@ def news(count: int, seed: int = 1) -> list[Article]:
 ARTICLES = news(900)
 
 
-def stream(directory: Path) -> None:
-    """Judge what the store has not seen; a verdict is out before its article is stored."""
+def stream(directory: Path, most: int = 2 * len(ARTICLES)) -> None:
+    """Judge what the store has not seen; a verdict is out before its article is stored.
+
+    A life that has judged `most` articles waits for its end.
+    """
+    judged = 0
     with (
         Deduplicator.open(directory / "state", CONFIG) as engine,
         (directory / "verdicts").open("ab", buffering=0) as out,
@@ -64,6 +69,9 @@ def stream(directory: Path) -> None:
             decision = engine.decide(engine.sketch(ARTICLES[first : first + BATCH]))
             out.write(b"".join(encode_verdict(verdict) + b"\n" for verdict in decision.outcomes))
             engine.apply(decision)
+            judged += len(decision.outcomes)
+            if judged >= most:
+                signal.pause()
 
 
 def die() -> None:
@@ -139,7 +147,8 @@ def lives(directory: Path, plan: str) -> Iterator[int]:
             if plan not in ("random", "none"):
                 kind, when = plan.split("-")
                 die_at_write(kind, when, life)
-            stream(directory)
+            doomed = plan == "random" and life <= RANDOM_KILLS
+            stream(directory, MOST_A_LIFE if doomed else 2 * len(ARTICLES))
             os._exit(0)
         if plan == "random" and life <= RANDOM_KILLS:
             wait_for_growth(directory / "verdicts", random.randint(0, 40 * BYTES_A_VERDICT))
