@@ -20,12 +20,11 @@ from streamdedup.verdict import Rejection, Verdict
 
 
 class OneBucketScheme(ShingledScheme):
-    """The text scheme with a single bucket that every article above the floor is in."""
+    """The text scheme with a single bucket that every article with keys is in."""
 
     def keys(self, payloads: Payloads) -> Keys:
         """One and the same key for all."""
-        sizes = (payloads.ends - payloads.starts) // 4
-        has_key = sizes >= self.min_shingles
+        has_key = np.diff(super().keys(payloads).starts) > 0
         starts = np.zeros(len(payloads) + 1, np.int64)
         np.cumsum(has_key, out=starts[1:])
         count = int(starts[-1])

@@ -14,8 +14,8 @@ import numpy as np
 from streamdedup.sketch.minhash import (
     FAMILY_VERSION,
     band_keys,
-    crop_hashes,
     crop_keys,
+    crop_places,
     hash_family,
     signature,
 )
@@ -51,6 +51,7 @@ SETTINGS: tuple[tuple[str, int, bool], ...] = (
     ("char", 2, True),
 )
 SET = (2, 3, 10, 0x7FFFFFFE, 0x80000001, 0xDEADBEEF, 0xFFFFFFFE)
+EXTRAS = (0, 1, 0xFFFF, 0x8000, 7, 0xABCD, 42)
 BANDS, ROWS, CROPS = 4, 3, 5
 
 Golden = dict[str, object]
@@ -69,10 +70,10 @@ def golden() -> Golden:
     )
     bands = np.empty(BANDS, np.uint64)
     band_keys(minima, BANDS, ROWS, bands)
-    smallest = np.empty(CROPS, np.uint32)
-    found = crop_hashes(shingles, CROPS, smallest, 0)
-    crops = np.empty(found, np.uint64)
-    crop_keys(smallest[:found], crops)
+    places = np.empty(CROPS, np.int64)
+    places = places[: crop_places(shingles, CROPS, places)]
+    crops = np.empty(len(places), np.uint64)
+    crop_keys(shingles[places], np.array(EXTRAS, np.uint16)[places], crops)
     return {
         "versions": {"hash": HASH_VERSION, "family": FAMILY_VERSION, "table": TABLE_VERSION},
         "words": {word: _hex(hash_word(_padded(word))) for word in WORDS},
@@ -80,7 +81,8 @@ def golden() -> Golden:
         "set": list(SET),
         "signature": minima.tolist(),
         "band_keys": [_hex(key) for key in bands],
-        "crop_hashes": smallest[:found].tolist(),
+        "extras": list(EXTRAS),
+        "crop_places": places.tolist(),
         "crop_keys": [_hex(key) for key in crops],
         "texts": {
             f"{unit} {k} {'bag' if bag else 'set'}": _text(Shingler(unit=unit, k=k, bag=bag))
@@ -95,6 +97,7 @@ def _text(shingler: Shingler) -> Golden:
     return {
         "count": len(sets.of(0)),
         "first": sets.of(0)[:12].tolist(),
+        "first_extras": sets.extras[:12].tolist(),
         "digest": _hex(sets.digests[0]),
     }
 

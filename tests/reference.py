@@ -63,12 +63,16 @@ def hash_token(token: str) -> int:
     return mix(state)
 
 
-def hash_shingle(units: Iterable[int], *, content: bool = False) -> int:
-    """31 bits of hash and one that says "a stop word and two content words"."""
+# A shingle: 31 bits of hash and one that says "a stop word and two content words"; 16 more bits.
+Shingle = tuple[int, int]
+
+
+def hash_shingle(units: Iterable[int], *, content: bool = False) -> Shingle:
+    """The hash of a run of words."""
     state = int(SHINGLE_START)
     for unit in units:
         state = fold_in(state, unit)
-    return mix(state) >> 33 << 1 | content
+    return mix(state) >> 33 << 1 | content, mix(state) & 0xFFFF
 
 
 def hash_digest(units: list[int]) -> int:
@@ -78,9 +82,10 @@ def hash_digest(units: list[int]) -> int:
     return mix(len(units) + sum(terms) & _64)
 
 
-def hash_repeat(shingle: int, repeat: int) -> int:
-    """The hash of the copy number `repeat` (the first is 0) of a shingle in a bag."""
-    return mix(fold_in(shingle, repeat)) >> 33 << 1 if repeat else shingle
+def hash_repeat(shingle: int, repeat: int) -> Shingle:
+    """The hash of the copy number `repeat` (the first is 1) of a shingle in a bag."""
+    value = mix(fold_in(shingle, repeat))
+    return value >> 33 << 1, value & 0xFFFF
 
 
 def tokens_of(text: str) -> list[str]:
@@ -134,7 +139,7 @@ def characters_of(text: str) -> list[str]:
 class Reference:
     """What `Shingler` should say about one text."""
 
-    shingles: list[int]
+    shingles: list[Shingle]
     digest: int
     mode: int
     language: int
@@ -173,7 +178,7 @@ class ReferenceShingler:
             language, mode, bag = self._by_stop_words(tokens, units)
         return Reference(self._counted(bag), hash_digest(units), mode, language)
 
-    def _by_stop_words(self, tokens: list[str], units: list[int]) -> tuple[int, int, list[int]]:
+    def _by_stop_words(self, tokens: list[str], units: list[int]) -> tuple[int, int, list[Shingle]]:
         language, hits = self.language_of(tokens)
         stops_only = hits > 0 and hits >= self.stop_share * len(tokens)
         stop = [bool(self.lists.words.get(token, 0) >> language & 1) for token in tokens]
@@ -193,15 +198,19 @@ class ReferenceShingler:
         most = max(hits)
         return (hits.index(most), most) if most else (NO_LANGUAGE, 0)
 
-    def _counted(self, bag: list[int]) -> list[int]:
-        if not self.bag:
-            return sorted(set(bag))
-        return sorted(
-            {hash_repeat(value, n) for value, times in Counter(bag).items() for n in range(times)}
-        )
+    def _counted(self, bag: list[Shingle]) -> list[Shingle]:
+        if self.bag:
+            copies = Counter(shingle for shingle, _ in bag)
+            bag = bag + [
+                hash_repeat(shingle, n)
+                for shingle, times in copies.items()
+                for n in range(1, times)
+            ]
+        # Of equal hashes the smallest with its 16 bits.
+        return sorted(dict(sorted(bag, reverse=True)).items())
 
 
-def k_shingles(units: list[int], k: int) -> list[int]:
+def k_shingles(units: list[int], k: int) -> list[Shingle]:
     """The hashes of every run of k units, in order."""
     return [hash_shingle(units[i : i + k]) for i in range(len(units) - k + 1)]
 

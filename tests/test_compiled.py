@@ -14,7 +14,7 @@ PROGRAM = """
 import numpy as np
 from streamdedup.sketch.minhash import crop_keys
 out = np.zeros(1, np.uint64)
-crop_keys(np.array([7], np.uint32), out)
+crop_keys(np.array([7], np.uint32), np.array([8], np.uint16), out)
 print(out[0])
 """
 

@@ -14,14 +14,15 @@ from reference import fold_in, mix
 
 from streamdedup.config import Config, MatchConfig, SchemeConfig
 from streamdedup.schemes.contract import Keys
-from streamdedup.schemes.shingled import BAND, CROP, CROP_NEEDED, ShingledScheme
+from streamdedup.schemes.layout import BAND, CROP
+from streamdedup.schemes.shingled import CROP_NEEDED, ShingledScheme
 from streamdedup.sketch.curve import candidate_probability
 from streamdedup.sketch.minhash import (
     BAND_KIND,
     CROP_KIND,
     band_keys,
-    crop_hashes,
     crop_keys,
+    crop_places,
     hash_family,
     signature,
 )
@@ -94,15 +95,16 @@ def test_a_band_key_depends_on_its_rows_and_on_its_number_only() -> None:
 
 def test_crop_keys_are_of_the_smallest_shingles_those_with_content_first() -> None:
     shingles = np.array([2, 3, 10, 11, 20, 31, 40], np.uint32)
-    out = np.zeros(8, np.uint32)
-    assert crop_hashes(shingles, 2, out, 1) == 2
-    assert out.tolist()[:4] == [0, 3, 11, 0]
-    assert crop_hashes(shingles, 5, out, 0) == 5
-    assert out.tolist()[:5] == [3, 11, 31, 2, 10]
-    assert crop_hashes(shingles, 8, out, 0) == 7
+    out = np.zeros(8, np.int64)
+    assert crop_places(shingles, 2, out) == 2
+    assert shingles[out[:2]].tolist() == [3, 11]
+    assert crop_places(shingles, 5, out) == 5
+    assert shingles[out[:5]].tolist() == [3, 11, 31, 2, 10]
+    assert crop_places(shingles, 8, out) == 7
     keys = np.empty(2, np.uint64)
-    crop_keys(out[:2], keys)
-    assert keys.tolist() == [mix(fold_in(int(CROP_KIND), shingle)) for shingle in (3, 11)]
+    crop_keys(np.array([3, 11], np.uint32), np.array([5, 0xFFFF], np.uint16), keys)
+    wholes = (3 << 16 | 5, 11 << 16 | 0xFFFF)
+    assert keys.tolist() == [mix(fold_in(int(CROP_KIND), whole)) for whole in wholes]
 
 
 # --- statistics ---
@@ -210,6 +212,7 @@ def test_a_set_below_the_floor_has_no_keys_and_one_at_the_floor_has_all_its_band
     hashes = np.arange(2, 4 * floor, 2, dtype=np.uint32)[: 2 * floor - 1]
     sets = ShingleSets(
         hashes,
+        np.arange(len(hashes), dtype=np.uint16),
         np.array([0, floor - 1, 2 * floor - 1], np.int64),
         np.zeros(2, np.uint64),
         np.full(2, MODE_STOP, np.uint8),

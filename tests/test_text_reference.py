@@ -52,8 +52,9 @@ TEXTS = st.one_of(LOOSE, PROSE)
 
 
 def result(sets: ShingleSets, article: int) -> Reference:
+    extras = sets.extras[sets.starts[article] : sets.starts[article + 1]]
     return Reference(
-        sets.of(article).tolist(),
+        list(zip(sets.of(article).tolist(), extras.tolist(), strict=True)),
         int(sets.digests[article]),
         int(sets.modes[article]),
         int(sets.languages[article]),

@@ -60,10 +60,11 @@ def synthetic_batch(first: int, count: int) -> SyntheticBatch:
     >>> 190 <= len(batch.sets.of(0)) <= 250, int((batch.sources >= 0).sum())
     (True, 52)
     """
-    hashes, starts, digests, sources = _generate(first, count)
+    shingles, starts, digests, sources = _generate(first, count)
     return SyntheticBatch(
         ShingleSets(
-            hashes,
+            (shingles >> np.uint64(32)).astype(np.uint32),
+            shingles.astype(np.uint16),
             starts,
             digests,
             np.full(count, MODE_STOP, np.uint8),
@@ -84,10 +85,11 @@ def _draw(number: int, place: int, salt: np.uint64) -> np.uint64:
 
 
 @inlined
-def _shingle(number: int, place: int, salt: np.uint64) -> np.uint32:
+def _shingle(number: int, place: int, salt: np.uint64) -> np.uint64:
+    """31 bits of hash, one for content, 32 of which the lower half are the extra bits."""
     bits = _draw(number, place, salt)
     content = _unit(mix(bits + _STEP)) < CONTENT_SHARE
-    return np.uint32((bits >> np.uint64(33)) << np.uint64(1)) | np.uint32(content)
+    return bits & ~np.uint64(1 << 32) | np.uint64(content) << np.uint64(32)
 
 
 @compiled
@@ -100,7 +102,7 @@ def _source(number: int) -> int:
 
 
 @compiled
-def _fill(number: int, chain: NDArray[np.int64], out: NDArray[np.uint32]) -> int:
+def _fill(number: int, chain: NDArray[np.int64], out: NDArray[np.uint64]) -> int:
     """Write the shingles of an article, sorted; return how many."""
     links = 0
     source = _source(number)
@@ -119,7 +121,7 @@ def _fill(number: int, chain: NDArray[np.int64], out: NDArray[np.uint32]) -> int
     out[:count].sort()
     kept = 0
     for place in range(count):
-        if place == 0 or out[place] != out[kept - 1]:
+        if place == 0 or out[place] >> np.uint64(32) != out[kept - 1] >> np.uint64(32):
             out[kept] = out[place]
             kept += 1
     return kept
@@ -128,16 +130,16 @@ def _fill(number: int, chain: NDArray[np.int64], out: NDArray[np.uint32]) -> int
 @compiled
 def _generate(
     first: int, count: int
-) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-    hashes = np.empty(count * (FEWEST_SHINGLES + SHINGLE_SPREAD), np.uint32)
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
+    shingles = np.empty(count * (FEWEST_SHINGLES + SHINGLE_SPREAD), np.uint64)
     starts = np.zeros(count + 1, np.int64)
     digests = np.empty(count, np.uint64)
     sources = np.empty(count, np.int64)
     chain = np.empty(_CHAIN, np.int64)
     used = 0
     for article in range(count):
-        used += _fill(first + article, chain, hashes[used:])
+        used += _fill(first + article, chain, shingles[used:])
         starts[article + 1] = used
         digests[article] = _draw(first + article, 0, _DIGEST_SALT)
         sources[article] = _source(first + article)
-    return hashes[:used].copy(), starts, digests, sources
+    return shingles[:used].copy(), starts, digests, sources

@@ -1,8 +1,8 @@
 """The text schemes: shingle sets with band keys and crop keys.
 
-`news` cuts stop-word shingles, `shingles` the k-shingles of characters or words.  The payload is
-the sorted shingle hashes, or in signature mode the min-hashes followed by the crop hashes; either
-way every key can be computed from it again.
+`news` cuts stop-word shingles, `shingles` the k-shingles of characters or words.  The payload
+(`layout`) holds the shingle hashes or, in signature mode, the min-hashes; either way every key can
+be computed from it again.
 """
 
 from __future__ import annotations
@@ -13,17 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.compiled import compiled
 from streamdedup.schemes.compare import compare_sets, compare_signatures
 from streamdedup.schemes.contract import KeyKind, Keys, Payloads, Similarities, Traits
-from streamdedup.sketch.minhash import (
-    FAMILY_VERSION,
-    band_keys,
-    crop_hashes,
-    crop_keys,
-    hash_family,
-    signature,
-)
+from streamdedup.schemes.layout import keys_of, set_ends, with_crops, with_signature
+from streamdedup.sketch.minhash import FAMILY_VERSION, hash_family
 from streamdedup.text.kernel import MODE_EMPTY
 from streamdedup.text.shingler import Shingler, ShingleSets
 
@@ -31,7 +24,6 @@ if TYPE_CHECKING:
     from streamdedup.article import Article
     from streamdedup.config import MatchConfig, SchemeConfig
 
-BAND, CROP = range(2)
 # Two shared crop keys make a candidate: one alone brings twenty times the candidates.
 CROP_NEEDED = 2
 
@@ -90,19 +82,22 @@ class ShingledScheme:
 
     def payloads_of(self, sets: ShingleSets) -> Payloads:
         """The payloads of shingle sets that are already cut."""
-        hashes, starts = sets.hashes, sets.starts
-        traits = Traits(np.diff(starts), sets.languages, self.shingler.languages)
+        traits = Traits(np.diff(sets.starts), sets.languages, self.shingler.languages)
+        crops = self._config.crop_keys
         if self._by_signature:
-            hashes, starts = _signatures(
-                hashes,
-                starts,
+            words, starts = with_signature(
+                sets.hashes,
+                sets.extras,
+                sets.starts,
                 self._factors,
                 self._summands,
-                self._config.crop_keys,
+                crops,
                 self._config.min_shingles,
             )
+        else:
+            words, starts = with_crops(sets.hashes, sets.extras, sets.starts, crops)
         return Payloads(
-            hashes.view(np.uint8),
+            words.view(np.uint8),
             starts[:-1] * 4,
             starts[1:] * 4,
             sets.digests,
@@ -113,7 +108,7 @@ class ShingledScheme:
     def keys(self, payloads: Payloads) -> Keys:
         """Band and crop keys; none for a set below the floor."""
         return Keys(
-            *_keys(
+            *keys_of(
                 payloads.data.view(np.uint32),
                 payloads.starts // 4,
                 payloads.ends // 4,
@@ -135,14 +130,7 @@ class ShingledScheme:
         right_index: NDArray[np.int64],
     ) -> Similarities:
         """Exact similarity of the sets, or the estimate from signatures."""
-        sides = (
-            left.data.view(np.uint32),
-            left.starts[left_index] // 4,
-            left.ends[left_index] // 4,
-            right.data.view(np.uint32),
-            right.starts[right_index] // 4,
-            right.ends[right_index] // 4,
-        )
+        sides = (*self._sets(left, left_index), *self._sets(right, right_index))
         match = self._match
         if self._by_signature:
             return Similarities(*compare_signatures(*sides, len(self._factors), match.jaccard))
@@ -150,68 +138,11 @@ class ShingledScheme:
             *compare_sets(*sides, match.jaccard, match.containment, match.containment_shingles)
         )
 
-
-@compiled
-def _signatures(
-    hashes: NDArray[np.uint32],
-    starts: NDArray[np.int64],
-    factors: NDArray[np.uint32],
-    summands: NDArray[np.uint32],
-    crops: int,
-    min_shingles: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """By article: its signature, then its crop hashes; nothing for a set below the floor."""
-    count = len(starts) - 1
-    length = len(factors)
-    out = np.empty(count * (length + crops), np.uint32)
-    out_starts = np.zeros(count + 1, np.int64)
-    used = 0
-    for article in range(count):
-        shingles = hashes[starts[article] : starts[article + 1]]
-        if len(shingles) >= min_shingles:
-            signature(shingles, factors, summands, out[used : used + length])
-            used += length
-            used += crop_hashes(shingles, crops, out, used)
-        out_starts[article + 1] = used
-    return out[:used].copy(), out_starts
-
-
-@compiled
-def _keys(
-    payload: NDArray[np.uint32],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    factors: NDArray[np.uint32],
-    summands: NDArray[np.uint32],
-    bands: int,
-    rows: int,
-    crops: int,
-    min_shingles: int,
-    by_signature: bool,
-) -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.int64]]:
-    count = len(starts)
-    values = np.empty(count * (bands + crops), np.uint64)
-    kinds = np.empty(count * (bands + crops), np.uint8)
-    key_starts = np.zeros(count + 1, np.int64)
-    length = len(factors)
-    minima = np.empty(length, np.uint32)
-    smallest = np.empty(crops, np.uint32)
-    used = 0
-    for article in range(count):
-        data = payload[starts[article] : ends[article]]
-        if len(data) > 0 and (by_signature or len(data) >= min_shingles):
-            if by_signature:
-                minima[:] = data[:length]
-                found = len(data) - length
-                smallest[:found] = data[length:]
-            else:
-                signature(data, factors, summands, minima)
-                found = crop_hashes(data, crops, smallest, 0)
-            band_keys(minima, bands, rows, values[used:])
-            kinds[used : used + bands] = BAND
-            used += bands
-            crop_keys(smallest[:found], values[used:])
-            kinds[used : used + found] = CROP
-            used += found
-        key_starts[article + 1] = used
-    return values[:used].copy(), kinds[:used].copy(), key_starts
+    def _sets(
+        self, payloads: Payloads, index: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+        """Where what is compared lies in the payloads, in words."""
+        starts, ends = payloads.starts[index] // 4, payloads.ends[index] // 4
+        if not self._by_signature:
+            ends = set_ends(starts, ends, self._config.crop_keys)
+        return payloads.data.view(np.uint32), starts, ends

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.compiled import compiled
+from streamdedup.compiled import compiled, inlined
 from streamdedup.hashing import mix
 
 WORDS = 8  # 64-bit words a block
@@ -45,37 +45,61 @@ def filter_add(words: NDArray[np.uint64], keys: NDArray[np.uint64]) -> None:
 
 
 @compiled
-def filter_pass(
-    words: NDArray[np.uint64], keys: NDArray[np.uint64], shift: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of the keys that may be present, and how many entries each has at most.
-
-    The low `shift` bits of a key are unknown.
-    """
-    blocks = np.uint64(len(words) // WORDS)
+def asked(keys: NDArray[np.uint64], shift: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The keys as filters know them, without their low `shift` bits, and the bits of each that
+    every filter is asked for first."""
     unknown = np.uint64(shift)
-    passed = np.empty(len(keys), np.int64)
-    counts = np.empty(len(keys), np.int64)
-    used = 0
+    known = np.empty(len(keys), np.uint64)
+    bits = np.empty(len(keys), np.uint64)
     for at in range(len(keys)):
-        key = (keys[at] >> unknown) << unknown
-        block = np.int64(((key >> _32) * blocks) >> _32) * WORDS
+        known[at] = (keys[at] >> unknown) << unknown
+        bits[at] = mix(known[at] + _SALT)
+    return known, bits
+
+
+@compiled
+def filter_pass(
+    words: NDArray[np.uint64], keys: NDArray[np.uint64], first_bits: NDArray[np.uint64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of the keys (see `asked`) that may be present, and how many entries each has at
+    most."""
+    blocks = np.uint64(len(words) // WORDS)
+    one, six = np.uint64(1), np.uint64(6)
+    passed = np.empty(len(keys), np.int64)
+    # Two words of each without a branch: nothing to guess wrong, so many blocks are fetched from
+    # memory at a time.  One key in seven is left.
+    left = 0
+    for at in range(len(keys)):
+        block = np.int64(((keys[at] >> _32) * blocks) >> _32) * WORDS
+        bits = first_bits[at]
+        there = (words[block] >> (bits & np.uint64(63))) & one
+        there &= words[block + 1] >> ((bits >> six) & np.uint64(63))
+        passed[left] = at
+        left += np.int64(there)
+    counts = np.empty(left, np.int64)
+    used = 0
+    for place in range(left):
+        at = passed[place]
+        block = np.int64(((keys[at] >> _32) * blocks) >> _32) * WORDS
+        bits = first_bits[at]
         entries = 0
-        while entries < COUNTED:
-            bits = mix(key + np.uint64(entries + 1) * _SALT)
-            there = True
-            for word in range(WORDS):
-                if (words[block + word] >> (bits & np.uint64(63))) & np.uint64(1) == 0:
-                    there = False
-                    break
-                bits >>= np.uint64(6)
-            if not there:
-                break
+        while entries < COUNTED and _all_set(words[block : block + WORDS], bits):
             entries += 1
+            bits = mix(keys[at] + np.uint64(entries + 1) * _SALT)
         passed[used] = at
         counts[used] = entries
         used += entries > 0
     return passed[:used].copy(), counts[:used].copy()
+
+
+@inlined
+def _all_set(block: NDArray[np.uint64], bits: np.uint64) -> bool:
+    """Whether every word of the block has the bit that is its own."""
+    for word in range(WORDS):
+        if (block[word] >> (bits & np.uint64(63))) & np.uint64(1) == 0:
+            return False
+        bits >>= np.uint64(6)
+    return True
 
 
 @compiled

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streamdedup.store.contract import Hits
 from streamdedup.store.database import PAGES, Database
-from streamdedup.store.filter import COUNTED, dealt, filter_pass
+from streamdedup.store.filter import COUNTED, asked, dealt, filter_pass
 from streamdedup.store.leads import by_key, choose_pages, told_by_leads
 from streamdedup.store.page import search_pages
 from streamdedup.store.segments import Geometry, LiveSegment, joined_pages, page_key
@@ -123,10 +123,10 @@ class Probe:
     def _filtered(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> _Passed:
         """The keys that may be in a segment, by article and segment."""
         deal = dealt(keys)
-        dealt_keys = keys[deal]
+        known, first_bits = asked(keys[deal], self._geometry.unknown_bits)
         places, counts, segments = [], [], []
         for order, segment in enumerate(self._newest_first):
-            passed, entries = filter_pass(segment.filter, dealt_keys, self._geometry.unknown_bits)
+            passed, entries = filter_pass(segment.filter, known, first_bits)
             places.append(deal[passed])
             counts.append(entries)
             segments.append(np.full(len(passed), order, np.int64))

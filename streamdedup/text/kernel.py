@@ -6,6 +6,8 @@ up, the language with the most of them decides which shingles there are, and the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,23 +26,26 @@ MODE_EMPTY, MODE_STOP, MODE_WORD, MODE_UNSPACED, MODE_CHAR = range(5)
 
 UNSPACED_K = 5  # characters: about as long as three words of Chinese
 SHINGLE_START = np.uint64(0x9E3779B97F4A7C15)
+_HASH = np.uint64(0xFFFF_FFFE_0000_0000)  # 31 bits of hash, above the one that marks content ...
+_EXTRA = np.uint64(0xFFFF)  # ... and 16 that only crop keys need
+_CONTENT = np.uint64(1 << 32)
 PLACE = np.uint64(0x2545F4914F6CDD1D)
 
 _BLOCK = 64 + PADDING  # tokens are sought in whole blocks of 64 bytes
 
 
 @inlined
-def _shingle(units: U64, first: int, k: int) -> np.uint32:
+def _shingle(units: U64, first: int, k: int) -> np.uint64:
     state = SHINGLE_START
     for unit in range(first, first + k):
         state = fold_in(state, units[unit])
-    return _top(state)
+    return _spread(state)
 
 
 @inlined
-def _top(state: np.uint64) -> np.uint32:
-    """31 bits of hash; the lowest is free."""
-    return np.uint32((mix(state) >> np.uint64(33)) << np.uint64(1))
+def _spread(state: np.uint64) -> np.uint64:
+    """What is kept of a shingle's hash while shingles are sorted."""
+    return mix(state) & (_HASH | _EXTRA)
 
 
 @compiled
@@ -61,10 +66,10 @@ def _stop_shingles(
     bit: np.uint64,
     stops_only: bool,
     places: NDArray[np.uint32],
-    out: NDArray[np.uint32],
+    out: U64,
 ) -> int:
-    """Write a shingle for every stop word (or every word); the lowest bit of its hash says "a stop
-    word and two content words"."""
+    """Write a shingle for every stop word (or every word), marked if it is "a stop word and two
+    content words"."""
     one, two = np.uint64(1), np.uint64(2)
     made = 0
     for token in range(count - 2):  # no branch: stop words cannot be predicted
@@ -76,29 +81,31 @@ def _stop_shingles(
         flag = ((masks[token] & ~later) >> bit) & one
         state = fold_in(SHINGLE_START, units[token])
         state = fold_in(fold_in(state, units[token + one]), units[token + two])
-        out[at] = _top(state) | np.uint32(flag)
+        out[at] = _spread(state) | flag * _CONTENT
     return made
 
 
 @compiled
 def _sort(
-    values: NDArray[np.uint32],
+    values: U64,
     count: int,
-    scratch: NDArray[np.uint32],
+    scratch: U64,
     buckets: NDArray[np.int32],
 ) -> None:
     """Sort evenly spread hashes: deal them into as many buckets as there are values, then mend."""
-    shift = 32
-    while shift > 16 and (1 << (32 - shift)) < count:
-        shift -= 1
-    dealt = 1 << (32 - shift)
+    one = np.uint64(1)
+    bits = 0
+    while bits < 16 and (1 << bits) < count:
+        bits += 1
+    dealt = 1 << bits
+    shift = np.uint64(63 - bits)  # two steps: a shift by all 64 bits is none
     buckets[: dealt + 1] = 0
     for index in range(count):
-        buckets[(np.int64(values[index]) >> shift) + 1] += 1
+        buckets[np.int64(values[index] >> one >> shift) + 1] += 1
     for bucket in range(1, dealt + 1):
         buckets[bucket] += buckets[bucket - 1]
     for index in range(count):
-        bucket = np.int64(values[index]) >> shift
+        bucket = np.int64(values[index] >> one >> shift)
         scratch[buckets[bucket]] = values[index]
         buckets[bucket] += 1
     if count > dealt or _deepest(buckets, dealt) > 48:  # crafted input must not get quadratic
@@ -123,25 +130,31 @@ def _deepest(ends: NDArray[np.int32], count: int) -> int:
 
 
 @inlined
-def _unique(values: NDArray[np.uint32], count: int) -> int:
-    kept = 1
-    for index in range(1, count):
-        values[kept] = values[index]
-        kept += np.int64(values[index] != values[kept - 1])
+def _unique(values: U64, count: int, hashes: NDArray[np.uint32], extras: NDArray[np.uint16]) -> int:
+    """Write every hash once, with the smallest extra that came with it."""
+    kept = 0
+    before = ~np.uint64(0)
+    for index in range(count):
+        value = values[index]
+        hash = value >> np.uint64(32)
+        hashes[kept] = np.uint32(hash)
+        extras[kept] = np.uint16(value & _EXTRA)
+        kept += np.int64(hash != before)
+        before = hash
     return kept
 
 
 @inlined
-def _number_repeats(values: NDArray[np.uint32], count: int) -> None:
+def _number_repeats(values: U64, count: int) -> None:
     """Make the repeats in a sorted bag different: the n-th copy of a hash becomes its own."""
     repeat = 0
-    before = np.uint32(0)
+    before = ~np.uint64(0)
     for index in range(count):
-        value = values[index]
-        repeat = repeat + 1 if index > 0 and value == before else 0
-        before = value
+        hash = values[index] >> np.uint64(32)
+        repeat = repeat + 1 if hash == before else 0
+        before = hash
         if repeat > 0:
-            values[index] = _top(fold_in(np.uint64(value), np.uint64(repeat)))
+            values[index] = _spread(fold_in(hash, np.uint64(repeat)))
 
 
 @compiled
@@ -159,13 +172,14 @@ def shingle_batch(
     stop_share: float,
 ) -> tuple[
     NDArray[np.uint32],
+    NDArray[np.uint16],
     NDArray[np.int64],
     U64,
     NDArray[np.uint8],
     NDArray[np.uint8],
 ]:
-    """Sorted shingle hashes with their starts; then by article the digest of its tokens (the
-    exact normalised text), how it was cut, and its language.
+    """Sorted shingle hashes, 16 more bits of each, and their starts; then by article the digest of
+    its tokens (the exact normalised text), how it was cut, and its language.
 
     `text` has `PADDING` bytes behind the last article.
     """
@@ -180,11 +194,13 @@ def shingle_batch(
     bounds = np.empty(room + 8, np.int32)
     units = np.empty(room, np.uint64)
     masks = np.empty(room, np.uint64)
-    sorting = np.empty(room, np.uint32)
+    out = np.empty(room, np.uint64)
+    sorting = np.empty(room, np.uint64)
     places = np.empty(room, np.uint32)
     buckets = np.empty((1 << 16) + 1, np.int32)
     planes = np.zeros(PLANES, np.uint64)
-    shingles = np.empty(len(text) // 4 + room, np.uint32)
+    hashes = np.empty(len(text) // 4 + room, np.uint32)
+    extras = np.empty(len(hashes), np.uint16)
     shingle_starts = np.zeros(count + 1, np.int64)
     digests = np.zeros(count, np.uint64)
     modes = np.zeros(count, np.uint8)
@@ -209,11 +225,9 @@ def shingle_batch(
             tokens, unspaced = find_tokens(kinds, size, bounds)
             hash_tokens(folded, bounds, tokens, units)
         digests[article] = _digest(units, tokens)
-        if len(shingles) - used < tokens:
-            larger = np.empty(2 * len(shingles) + tokens, np.uint32)
-            larger[:used] = shingles[:used]
-            shingles = larger
-        out = shingles[used:]
+        if len(hashes) - used < tokens:
+            size = 2 * len(hashes) + tokens
+            hashes, extras = _longer(hashes, used, size), _longer(extras, used, size)
         made = 0
         if tokens == 0:
             modes[article] = MODE_EMPTY
@@ -239,7 +253,13 @@ def shingle_batch(
             if bag:
                 _number_repeats(out, made)
                 _sort(out, made, sorting, buckets)
-            made = _unique(out, made)
-        used += made
+        used += _unique(out, made, hashes[used:], extras[used:])
         shingle_starts[article + 1] = used
-    return shingles[:used].copy(), shingle_starts, digests, modes, languages
+    return hashes[:used].copy(), extras[:used].copy(), shingle_starts, digests, modes, languages
+
+
+@compiled
+def _longer(values: NDArray[Any], used: int, size: int) -> NDArray[Any]:
+    longer = np.empty(size, values.dtype)
+    longer[:used] = values[:used]
+    return longer

@@ -26,9 +26,11 @@ from streamdedup.text.words import HASH_VERSION
 
 @dataclass(frozen=True)
 class ShingleSets:
-    """Shingles of article i: `hashes[starts[i]:starts[i + 1]]`, sorted, each once."""
+    """Shingles of article i: `hashes[starts[i]:starts[i + 1]]`, sorted, each once; `extras` has 16
+    more bits of each."""
 
     hashes: NDArray[np.uint32]
+    extras: NDArray[np.uint16]
     starts: NDArray[np.int64]
     digests: NDArray[np.uint64]
     modes: NDArray[np.uint8]
