@@ -8,7 +8,6 @@ Run as `python kafka_loop.py JSON` by `kafka.py`, in a process of its own.
 
 from __future__ import annotations
 
-import resource
 import sys
 from dataclasses import asdict, dataclass
 from time import perf_counter, process_time
@@ -17,6 +16,7 @@ import msgspec
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from kafka_input import InputArticle
 
+from streamdedup.bench.growth import peak_rss_bytes
 from streamdedup.testing import unique_name
 
 VERDICT = b"v" * 180
@@ -106,7 +106,7 @@ def run(task: Task) -> Measured:
         consume_share=consuming / wall,
         transactions=transactions,
         wall_seconds=wall,
-        peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        peak_rss_mib=peak_rss_bytes() / 2**20,
     )
 
 

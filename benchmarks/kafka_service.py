@@ -5,7 +5,6 @@ Run as `python kafka_service.py JSON` by `kafka.py`, in a process of its own.
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
 from collections import Counter
@@ -20,6 +19,7 @@ from urllib.request import urlopen
 
 import msgspec
 
+from streamdedup.bench.growth import peak_rss_bytes
 from streamdedup.config import Config, KafkaConfig, StateConfig
 from streamdedup.kafka.failpoints import Failpoints
 from streamdedup.kafka.report import BatchReport, Listener, Role, StageSeconds
@@ -145,7 +145,7 @@ def run(task: Task) -> Measured:
         cpu_us_per_article=watch.cpu / task.articles * 1e6,
         transactions=watch.transactions,
         wall_seconds=watch.wall,
-        peak_rss_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        peak_rss_mib=peak_rss_bytes() / 2**20,
         stages_us={stage: seconds / task.articles * 1e6 for stage, seconds in watch.stages.items()},
         reasons=dict(watch.reasons),
         listener_us_per_article=timed.seconds / task.articles * 1e6,

@@ -7,6 +7,7 @@ is.  Nothing here knows about shingles, stores or brokers.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from streamdedup.config import InputConfig
 from streamdedup.errors import InputError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NAIVE_EPOCH = EPOCH.replace(tzinfo=None)
+_EPOCH_DAY = EPOCH.date()
 _CERTAIN_MS = (-62_000_000_000_000, 253_000_000_000_000)  # the years 6 to 9987
 FIRST_MS = -62_135_596_800_000  # the year 1, in which the calendar begins
 LAST_MS = 253_402_300_799_999  # the end of 9999
@@ -51,10 +52,18 @@ def rfc3339(event_ms: int) -> str:
     >>> rfc3339(1_500)
     '1970-01-01T00:00:01.500Z'
     """
-    moment = _NAIVE_EPOCH + timedelta(milliseconds=event_ms)
-    unit = "milliseconds" if event_ms % 1_000 else "seconds"
+    days, in_day = divmod(event_ms, 86_400_000)
+    minutes, in_minute = divmod(in_day, 60_000)
+    hour, minute = divmod(minutes, 60)
+    second, rest = divmod(in_minute, 1_000)
+    fraction = f".{rest:03}" if rest else ""
+    return f"{_day(days)}T{hour:02}:{minute:02}:{second:02}{fraction}Z"
+
+
+@lru_cache(256)
+def _day(days: int) -> str:
     # isoformat, not strftime: the latter writes the year 999 with three digits.
-    return moment.isoformat(timespec=unit) + "Z"
+    return (_EPOCH_DAY + timedelta(days=days)).isoformat()
 
 
 class ArticleDecoder:

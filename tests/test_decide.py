@@ -11,6 +11,7 @@ import pytest
 
 from streamdedup import Article, Config, Deduplicator, Rejection, Verdict
 from streamdedup.config import MatchConfig, StateConfig
+from streamdedup.errors import StateError
 from streamdedup.text.shingler import Shingler
 
 
@@ -271,3 +272,14 @@ def test_every_entry_that_a_full_bucket_loses_is_counted() -> None:
         assert deduplicator.stats().cut_entries == 0
         deduplicator.process([Article(id=f"b{at}", text=WHOLE) for at in range(2)])
         assert deduplicator.stats().cut_entries == 2 * shared_keys
+
+
+def test_a_closed_deduplicator_answers_no_more(tmp_path: Path) -> None:
+    for path in (None, tmp_path / "state"):
+        deduplicator = Deduplicator.open(path)
+        decision = deduplicator.decide(deduplicator.sketch([Article(id="a", text="one word")]))
+        deduplicator.close()
+        with pytest.raises(StateError, match="closed"):
+            deduplicator.process([Article(id="b", text="another word")])
+        with pytest.raises(StateError, match="closed"):
+            deduplicator.apply(decision)

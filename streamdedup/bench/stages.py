@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import perf_counter, thread_time
 from typing import Any
 
-from streamdedup import engine
+from streamdedup import engine, sketched
 from streamdedup.admission import Gate
 from streamdedup.engine import Deduplicator
 
@@ -43,14 +43,14 @@ class Stages:
         for owner, name, stage in (
             (deduplicator.scheme, "payloads", "shingle"),
             (deduplicator.scheme, "keys", "keys"),
-            (engine, "all_keys", "keys"),
+            (sketched, "all_keys", "keys"),
             (deduplicator.store, "probe", "probe"),
             (engine, "known_ids", "admit"),
             (Gate, "admit", "admit"),
             (engine, "find_candidates", "candidates"),
-            (deduplicator, "_verify", "verify"),
-            (deduplicator, "_outcomes", "outcomes"),
-            (engine, "_record_batch", "records"),
+            (engine, "verified", "verify"),
+            (engine, "outcomes_of", "outcomes"),
+            (engine, "record_batch", "records"),
             (deduplicator.store, "append", "append"),
         ):
             self._replace(owner, name, stage)

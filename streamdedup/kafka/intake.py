@@ -13,10 +13,10 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from streamdedup.article import Article, ArticleDecoder
 from streamdedup.config import InputConfig
-from streamdedup.engine import Sketch
 from streamdedup.errors import InputError
 from streamdedup.kafka.dead_letters import STAGE_DECODE, DeadLetter
 from streamdedup.kafka.source import Source
+from streamdedup.sketched import Sketch
 
 _YEAR_10000_MS = 253_402_300_800_000
 Sketcher = Callable[[Sequence[Article]], Sketch]
