@@ -24,8 +24,8 @@ class Metric:
     """One line of the catalogue.
 
     `labels` names each label with the values that are known beforehand: a metric is there with all
-    of them, at zero, before anything happens.  `known` names those of several labels together.  What
-    is not known begins with its first, and a rate then misses that.
+    of them, at zero, before anything happens.  `known` names those of several labels together.
+    What is not known begins with its first, and a rate then misses that.
     """
 
     name: str

@@ -67,7 +67,9 @@ def install() -> None:
                     _fetch(directory)
             _give_templates(directory / TEMPLATES.relative_to("/"))
         except OSError as error:
-            raise MonitoringUnavailable(f"cannot keep Prometheus in {directory}: {error}") from error
+            raise MonitoringUnavailable(
+                f"cannot keep Prometheus in {directory}: {error}"
+            ) from error
     for name in NAMES:
         program(name)
 
@@ -82,7 +84,12 @@ def _fetch(directory: Path) -> None:
         for part in ("lists", "cache", "packages"):
             (work / part / "partial").mkdir(parents=True)
         # Lists of our own: those of the system may be missing or old, and only root may renew them.
-        options = ["-o", f"Dir::State::lists={work / 'lists'}", "-o", f"Dir::Cache={work / 'cache'}"]
+        options = [
+            "-o",
+            f"Dir::State::lists={work / 'lists'}",
+            "-o",
+            f"Dir::Cache={work / 'cache'}",
+        ]
         options += ["-o", "APT::Sandbox::User=", "-o", "Acquire::Retries=2"]
         _run(["apt-get", "--quiet", *options, "update"], work)
         _run(["apt-get", "--quiet", *options, "download", *PACKAGES], work / "packages")
