@@ -27,7 +27,8 @@ NAMES = {
     "alertmanager": ("alertmanager", "prometheus-alertmanager"),
     "amtool": ("amtool",),
 }
-TEMPLATES = Path("/usr/share/prometheus/alertmanager")
+TEMPLATES_UNPACKED = Path("usr/share/prometheus/alertmanager")
+TEMPLATES = Path("/") / TEMPLATES_UNPACKED
 TIMEOUT_SECONDS = 300
 ADVICE = (
     "install Prometheus and Alertmanager, for example Debian's packages "
@@ -65,7 +66,7 @@ def install() -> None:
             with locked(directory.with_suffix(".lock")):
                 if not directory.exists():
                     _fetch(directory)
-            _give_templates(directory / TEMPLATES.relative_to("/"))
+                _give_templates(directory / TEMPLATES_UNPACKED)
         except OSError as error:
             raise MonitoringUnavailable(
                 f"cannot keep Prometheus in {directory}: {error}"

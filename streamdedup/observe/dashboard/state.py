@@ -48,7 +48,7 @@ STATE = (
     Panel(
         title="Restored articles",
         description="Articles a second that are read back from the changelog: the pace of a "
-        "restore, and what a standby follows.",
+        "restore. What a standby follows afterwards is not counted.",
         queries=[Query(_rate_of_each(the.RESTORED), _INSTANCE)],
         unit=Unit.A_SECOND,
     ),
