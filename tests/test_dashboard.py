@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import yaml
+from conftest import ROOT
 from dashboard import BOARD, GRAFANA, PROMETHEUS_OWN, known_samples, named, panels, targets
 from monitors import shipped
 
 from streamdedup.observe.catalogue import CATALOGUE, READY, ROLE
-from streamdedup.observe.dashboard.board import FILE, WIDTH, text
+from streamdedup.observe.dashboard.board import FILE, ROWS, WIDTH, text
 from streamdedup.observe.metric import Metric
 
 # Units as Grafana's panel editor stores them.
@@ -82,6 +83,12 @@ def test_rows_come_in_the_order_in_which_one_asks() -> None:
     rows = [panel["title"].partition(":")[0] for panel in BOARD["panels"] if panel["type"] == "row"]
     assert rows == ["Overview", "Pipeline", "State", "Quality"]
     assert BOARD["panels"][0]["type"] == "row"
+
+
+def test_the_manual_tells_what_each_row_answers() -> None:
+    manual = (ROOT / "docs" / "operations.md").read_text()
+    told = re.findall(r"^\| (\w+) \| .*\? \|$", manual, re.M)
+    assert told == [row.title.partition(":")[0] for row in ROWS]
 
 
 def test_every_query_goes_through_the_variables() -> None:

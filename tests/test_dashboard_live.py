@@ -25,7 +25,7 @@ from streamdedup.observe.catalogue import ARTICLES, DEAD_LETTERS
 from streamdedup.testing import Kafka
 from streamdedup.testing.ports import free_port
 
-SECONDS = 45.0
+SECONDS = 90.0
 
 
 @dataclass

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 from streamdedup.testing import monitoring
 from streamdedup.testing.errors import MonitoringUnavailable
@@ -94,3 +98,16 @@ def test_whoever_is_not_root_gets_all_but_alertmanager(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     install()
     assert program("alertmanager").exists()
+
+
+def test_promises_that_could_not_be_tried_are_counted_at_the_end(bare: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_alerts.py"],
+        cwd=ROOT,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d promises about monitoring went unproven: no Prometheus: no", done.stdout)
