@@ -96,6 +96,7 @@ class Panel:
             "targets": [self._target(*one) for one in zip("ABCDEF", self.queries, strict=False)],
             "fieldConfig": {"defaults": defaults, "overrides": []},
             "options": self._options(),
+            "transformations": self._transformations(),
         }
 
     @property
@@ -155,6 +156,13 @@ class Panel:
                 return {"showValue": "auto", "mergeValues": True, "rowHeight": 0.8}
             case Kind.TABLE:
                 return {"showHeader": True}
+
+    def _transformations(self) -> list[Json]:
+        if self.kind is not Kind.TABLE:
+            return []
+        # What is told stands in the labels.
+        hidden = {"excludeByName": {"Time": True, "Value": True}}
+        return [{"id": "organize", "options": hidden}]
 
     def _target(self, letter: str, query: Query) -> Json:
         form = {Kind.HEAT_MAP: "heatmap", Kind.TABLE: "table"}.get(self.kind, "time_series")
