@@ -96,6 +96,7 @@ def test_every_panel_has_data_and_every_rule_can_be_evaluated(
             raise AssertionError("\n".join(complaints(world))) from late
         every_kind_is_counted(world)
         figures_are_true(world)
+        variables_have_values(world)
         a_bad_panel_is_noticed(world)
         rules_are_evaluated(world)
 
@@ -144,6 +145,23 @@ def figures_are_true(world: Group) -> None:
     [transactions] = [one for one in targets() if one.panel == "Transactions"]
     zero = [one for one in world.numbers(transactions) if one["labels"]["result"] == "failed"]
     assert max(zero[0]["numbers"]) == 0, "zero shows as zero"
+
+
+def variables_have_values(world: Group) -> None:
+    """What the choosers at the top of the dashboard offer."""
+    ports = sorted(
+        series["labels"]["instance"] for series in world.prometheus.query("up", time.time())
+    )
+    offered = {"job": ["streamdedup"], "instance": ports}
+    for variable in BOARD["templating"]["list"]:
+        if variable["type"] == "query":
+            asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
+            assert asked
+            selector = asked[1].replace("$job", "streamdedup")
+            answer = world.prometheus.get(
+                f"/api/v1/label/{asked[2]}/values", **{"match[]": selector}
+            )
+            assert sorted(answer["data"]) == offered[variable["name"]]
 
 
 def a_bad_panel_is_noticed(world: Group) -> None:

@@ -184,8 +184,8 @@ OVERVIEW = (
     ),
     Panel(
         title="Latency",
-        description="From a record's Kafka timestamp to its committed verdict. Redelivered and "
-        "replayed records keep their old timestamp and look slow.",
+        description="From a record's Kafka timestamp to its committed verdict. Records that "
+        "were sent with an old timestamp look slow.",
         queries=[
             Query(quantile(level, the.LATENCY), f"{100 * level:g} %") for level in (0.5, 0.95, 0.99)
         ],
