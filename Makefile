@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BROKER := $(VENV)/.broker
+MONITORING := $(VENV)/.monitoring
 PORT := 9092
 
 .PHONY: help install run kafka test lint format bench clean
@@ -13,7 +14,7 @@ PORT := 9092
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(READY) $(BROKER) ## Create .venv with streamdedup and its tools (instant when nothing changed)
+install: $(READY) $(BROKER) $(MONITORING) ## Create .venv with streamdedup and its tools (instant when nothing changed)
 
 # The stamp is written last, so that an interrupted installation is done again.
 $(READY): pyproject.toml constraints.txt
@@ -38,13 +39,17 @@ $(READY): pyproject.toml constraints.txt
 $(BROKER): $(READY) streamdedup/testing/pom.xml
 	@if $(BIN)/python -m streamdedup.testing.install; then touch $@; fi
 
+# Prometheus and Alertmanager, which the tests of dashboard and alerts ask; in the same way.
+$(MONITORING): $(READY) streamdedup/testing/monitoring.py
+	@if $(BIN)/python -m streamdedup.testing.monitoring; then touch $@; fi
+
 run: $(READY) ## Watch the service judge a news feed; KAFKA=host:9092 does it on a real broker
 	@$(BIN)/streamdedup demo $(if $(KAFKA),--kafka $(KAFKA))
 
 kafka: $(READY) $(BROKER) ## Start a Kafka broker on localhost:9092 for playing (PORT=9093 for another port)
 	@$(BIN)/python -m streamdedup.testing --port $(PORT)
 
-test: lint $(BROKER) ## Check style and types, then run every test
+test: lint $(BROKER) $(MONITORING) ## Check style and types, then run every test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY) ## Check style and types

@@ -21,6 +21,7 @@ from streamdedup.testing.java import java
 BOOTSTRAP_VARIABLE = "STREAMDEDUP_TEST_BOOTSTRAP"
 FIXTURES = {"broker", "own_broker", "local_kafka"}
 NO_BROKER = "no Kafka broker: "
+NO_MONITORING = "no Prometheus: "
 
 
 @pytest.fixture(scope="session")
@@ -75,13 +76,14 @@ def mark_kafka_tests(items: Sequence[pytest.Item]) -> None:
 
 
 def report_unproven(terminal: pytest.TerminalReporter) -> None:
-    """Say at the end of a run how many tests were skipped for want of a broker, and why."""
-    reasons = [
-        report.longrepr[2].removeprefix("Skipped: ")
-        for report in terminal.stats.get("skipped", [])
-        if isinstance(report.longrepr, tuple) and NO_BROKER in report.longrepr[2]
-    ]
-    if reasons:
-        count = "1 promise" if len(reasons) == 1 else f"{len(reasons)} promises"
-        terminal.section("Kafka", sep="=", yellow=True, bold=True)
-        terminal.line(f"{count} about Kafka went unproven: {reasons[0]}", yellow=True)
+    """Say at the end of a run how many tests were skipped for want of a server, and why."""
+    for about, beginning in (("Kafka", NO_BROKER), ("monitoring", NO_MONITORING)):
+        reasons = [
+            report.longrepr[2].removeprefix("Skipped: ")
+            for report in terminal.stats.get("skipped", [])
+            if isinstance(report.longrepr, tuple) and beginning in report.longrepr[2]
+        ]
+        if reasons:
+            count = "1 promise" if len(reasons) == 1 else f"{len(reasons)} promises"
+            terminal.section(about, sep="=", yellow=True, bold=True)
+            terminal.line(f"{count} about {about} went unproven: {reasons[0]}", yellow=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 
 import pytest
 from conftest import ROOT
+from monitors import found
 
 from streamdedup.observe.catalogue import CATALOGUE
 from streamdedup.observe.metric import Kind
@@ -19,16 +19,35 @@ ALERTS = re.findall(r"- alert: (\w+)", RULES)
 
 
 @pytest.mark.parametrize(
-    "arguments", [("check", "rules", "rules.yml"), ("test", "rules", "rules_test.yml")]
+    ("tool", "arguments"),
+    [
+        ("promtool", ("check", "config", "prometheus.yml")),
+        ("promtool", ("check", "rules", "rules.yml")),
+        ("promtool", ("test", "rules", "rules_test.yml")),
+        ("amtool", ("check-config", "alertmanager.yml")),
+    ],
+    ids=["config", "rules", "cases", "alertmanager"],
 )
-def test_promtool_is_content(arguments: tuple[str, ...]) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("no promtool (Debian package prometheus)")
+def test_prometheus_own_tools_are_content(tool: str, arguments: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [promtool, *arguments], cwd=FOLDER, capture_output=True, text=True, check=False
+        [found(tool), *arguments], cwd=FOLDER, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("severity", "receiver"), [("critical", "wake-somebody"), ("warning", "look-at-it-tomorrow")]
+)
+def test_what_is_critical_wakes_somebody_and_the_rest_waits(severity: str, receiver: str) -> None:
+    route = [found("amtool"), "config", "routes", "test", "--config.file=alertmanager.yml"]
+    done = subprocess.run(
+        [*route, f"severity={severity}", "alertname=Any"],
+        cwd=FOLDER,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, receiver), done.stderr
 
 
 def test_rules_name_only_metrics_that_exist() -> None:

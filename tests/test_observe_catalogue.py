@@ -36,6 +36,8 @@ def test_a_metric_that_breaks_the_rules_cannot_be_made() -> None:
         histogram("things", "Things.", ())
     with pytest.raises(ValueError, match="grow"):
         histogram("things", "Things.", (2, 1))
+    with pytest.raises(ValueError, match="one for each label"):
+        counter("things", "Things.", labels={"a": ()}, known=[("x", "y")])
 
 
 def test_known_label_values_are_there_from_the_start() -> None:
@@ -43,3 +45,5 @@ def test_known_label_values_are_there_from_the_start() -> None:
     assert metric.beginnings == [("x", "1"), ("y", "1")]
     assert counter("others", "Others.", labels={"a": ()}).beginnings == []
     assert counter("plain", "Plain.").beginnings == [()]
+    pairs = counter("pairs", "Pairs.", labels={"a": (), "b": ()}, known=[("x", "1"), ("y", "2")])
+    assert pairs.beginnings == [("x", "1"), ("y", "2")]

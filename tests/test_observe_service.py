@@ -109,6 +109,35 @@ def test_an_instance_goes_from_starting_to_owner_and_the_next_to_standby_and_own
     setup.check_truth()
 
 
+def test_an_owner_that_makes_its_index_again_is_alive_and_not_ready_until_it_has_it(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    setup = Setup(broker, extra={**SERVED, "STREAMDEDUP_HTTP__STUCK_SECONDS": "6"})
+    setup.produce(feed(200))
+    with running(setup, tmp_path / "lost") as first:
+        setup.wait_for(200)
+        assert first.stop() == 0
+    with running(setup, tmp_path / "new", STREAMDEDUP_FAILPOINT="restored:1:hang") as instance:
+        wait_until(lambda: "changelog offsets" in ready(instance)["why"], "a restore")
+        answer = ready(instance)
+        assert (answer["state"], answer["role"], answer["ok"]) == ("restoring", "restoring", False)
+        assert ask(address(instance) + "healthz")[0] == 200
+        seen = scraped(instance)
+        assert seen["streamdedup_restored_articles_total", ()] == 200
+        assert seen["streamdedup_health_state", (("state", "restoring"),)] == 1
+        assert seen["streamdedup_ready", ()] == 0
+        # Held there for too long, it is no longer alive either.
+        wait_until(lambda: ask(address(instance) + "healthz")[0] == 503, "a stuck restore")
+        assert ready(instance)["state"] == "stuck"
+        instance.kill()
+    with running(setup, tmp_path / "new") as instance:
+        wait_until(lambda: bool(ready(instance)["ok"]), "a ready instance")
+        wait_until(lambda: ready(instance)["state"] == "owner", "an owner")
+        assert scraped(instance)["streamdedup_restore_progress_ratio", ()] == 1
+        assert instance.stop() == 0
+    setup.check_truth()
+
+
 def test_a_port_in_use_ends_the_service_with_the_remedy(broker: Kafka, tmp_path: Path) -> None:
     setup = Setup(broker, extra=SERVED)
     with running(setup, tmp_path / "a") as first:

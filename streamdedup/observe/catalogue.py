@@ -32,7 +32,16 @@ _VERDICTS = (
     ("duplicate", "redelivery"),
     ("duplicate", "revision"),
 )
-VERDICTS_AT_ZERO = _VERDICTS
+_DEAD_LETTERS = (
+    ("decode", "no_value"),
+    ("decode", "bad_json"),
+    ("decode", "too_deep"),
+    ("decode", "too_large"),
+    ("decode", "bad_field"),
+    ("decode", "bad_id"),
+    ("decode", "bad_published"),
+    ("judge", "empty"),
+)
 
 # -- what goes through -----------------------------------------------------------------------
 
@@ -46,11 +55,13 @@ ARTICLES = counter(
     "articles",
     "Articles that got a verdict, once it is committed.",
     labels={"verdict": (), "reason": ()},
+    known=_VERDICTS,
 )
 DEAD_LETTERS = counter(
     "dead_letters",
     "Records that cannot be judged, once they are in the dead letter topic.",
     labels={"stage": (), "reason": ()},
+    known=_DEAD_LETTERS,
 )
 STORIES = counter("stories", "Stories begun: articles that are unique.")
 BATCH_RECORDS = histogram("batch_records", "Records in a batch, that is in a transaction.", _POWERS)
@@ -242,6 +253,8 @@ def _lines() -> Iterator[str]:
             f"`{name}`" + (f" ({', '.join(values)})" if values else "")
             for name, values in metric.labels.items()
         )
+        if metric.known:
+            labels += f" ({', '.join(' '.join(values) for values in metric.known)})"
         yield f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.meaning} |"
     yield ""
     yield "## Buckets"

@@ -24,7 +24,8 @@ class Metric:
     """One line of the catalogue.
 
     `labels` names each label with the values that are known beforehand: a metric is there with all
-    of them, at zero, before anything happens.  A label without known values begins with its first.
+    of them, at zero, before anything happens.  `known` names those of several labels together.
+    What is not known begins with its first, and a rate then misses that.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Metric:
     unit: str = ""
     labels: Mapping[str, Labels] = field(default_factory=dict)
     buckets: Sequence[float] = ()
+    known: Sequence[Labels] = ()
 
     def __post_init__(self) -> None:
         name, kind = self.name, self.kind
@@ -42,6 +44,8 @@ class Metric:
             raise ValueError(f"{name}: counters end in _total, and nothing else does")
         if self.unit and not name.removesuffix("_total").endswith(f"_{self.unit}"):
             raise ValueError(f"{name} does not name its unit, {self.unit}")
+        if any(len(values) != len(self.labels) for values in self.known):
+            raise ValueError(f"{name}: known values are one for each label")
         if bool(self.buckets) is not (kind is Kind.HISTOGRAM):
             raise ValueError(f"{name}: histograms have buckets, and nothing else does")
         if list(self.buckets) != sorted(set(self.buckets)):
@@ -50,14 +54,21 @@ class Metric:
     @property
     def beginnings(self) -> list[Labels]:
         """The label values with which it exists from the start."""
-        return list(product(*self.labels.values()))
+        return list(self.known) or list(product(*self.labels.values()))
 
 
 def counter(
-    name: str, meaning: str, *, unit: str = "", labels: Mapping[str, Labels] | None = None
+    name: str,
+    meaning: str,
+    *,
+    unit: str = "",
+    labels: Mapping[str, Labels] | None = None,
+    known: Sequence[Labels] = (),
 ) -> Metric:
     """A number that only grows while the process lives."""
-    return Metric(f"{PREFIX}{name}_total", Kind.COUNTER, meaning, unit, labels or {})
+    return Metric(
+        f"{PREFIX}{name}_total", Kind.COUNTER, meaning, unit, labels or {}, known=tuple(known)
+    )
 
 
 def gauge(

@@ -70,8 +70,6 @@ class Metrics(Listener):
         digest = hashlib.sha256(parameters).hexdigest()[:16]
         series.set(the.SCHEME, 1, digest, fingerprint.get("scheme.name", ""))
         series.set(the.STARTED, wall_clock())
-        for verdict in the.VERDICTS_AT_ZERO:
-            series.add(the.ARTICLES, 0, *verdict)
 
     # -- from the loop -----------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a broker for tests: it cannot be had here, or it was had and failed.
+"""What can be wrong with servers for tests: they cannot be had here, or were had and failed.
 
 The first is a property of the machine, on which tests may be skipped; the second never is.
 """
@@ -14,3 +14,7 @@ class BrokerUnavailable(StreamdedupError):
 
 class BrokerFailed(StreamdedupError):
     """The broker did not start, or does not do what it was told."""
+
+
+class MonitoringUnavailable(StreamdedupError):
+    """This machine lacks Prometheus or Alertmanager and a way to fetch them."""

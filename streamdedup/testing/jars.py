@@ -6,17 +6,15 @@ processes fetch at the same time.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from streamdedup.testing.cache import cache_home, locked
 from streamdedup.testing.errors import BrokerUnavailable
 from streamdedup.testing.java import java, maven
 
@@ -30,8 +28,7 @@ def cache_directory() -> Path:
     version = re.search(rb"<kafka.version>(.+)</kafka.version>", pom)
     assert version is not None
     name = f"kafka-{version[1].decode()}-{hashlib.sha256(pom).hexdigest()[:12]}"
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "streamdedup" / name
+    return cache_home() / name
 
 
 def jars() -> Path:
@@ -40,7 +37,7 @@ def jars() -> Path:
     if directory.exists():
         return directory
     try:
-        with _locked(directory.with_suffix(".lock")):
+        with locked(directory.with_suffix(".lock")):
             if not directory.exists():
                 _fetch(directory)
     except OSError as error:
@@ -81,11 +78,3 @@ def _fetch(directory: Path) -> None:
             tail = "\n".join(done.stdout.splitlines()[-15:])
             raise BrokerUnavailable(f"Maven could not fetch Kafka's jars:\n{tail}")
         (Path(workshop) / "jars").rename(directory)
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
