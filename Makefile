@@ -34,9 +34,10 @@ $(READY): pyproject.toml constraints.txt
 		--constraint constraints.txt --editable '.[test,lint,bench]'
 	@touch $@
 
-# Java, Maven and Kafka's jars.  Where they cannot be had, the rest works all the same: no stamp, and
-# the reason is told again next time.
+# Java, Maven and Kafka's jars, and kustomize.  Where they cannot be had, the rest works all the same:
+# without a broker no stamp, and the reason is told again next time.
 $(BROKER): $(READY) streamdedup/testing/pom.xml
+	@$(BIN)/python -m streamdedup.testing.kustomize || true
 	@if $(BIN)/python -m streamdedup.testing.install; then touch $@; fi
 
 # Prometheus and Alertmanager, which the tests of dashboard and alerts ask; in the same way.

@@ -2,12 +2,17 @@
 
 A kernel is compiled at its first call, or read from the cache of an earlier process; in the middle
 of a stream an article would wait for it, seconds for the first head that freezes.
+
+    python -m streamdedup.warm [--check]
+
+fills the cache of an image; with --check it is an error if anything had to be compiled.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
@@ -15,7 +20,8 @@ from threading import Timer
 import msgspec
 
 from streamdedup.article import Article
-from streamdedup.config import Config, StateConfig
+from streamdedup.compiled import compiled_here
+from streamdedup.config import Config, MatchConfig, SchemeConfig, StateConfig
 from streamdedup.engine import Deduplicator
 from streamdedup.errors import StateError
 
@@ -66,3 +72,28 @@ def _articles(first: int, ending: str) -> list[Article]:
         )
         for number in range(first, first + _HEAD - 3)
     ]
+
+
+def _all_kinds() -> Iterator[Config]:
+    """Settings that between them need every loop."""
+    for scheme in (
+        SchemeConfig(),
+        SchemeConfig(name="shingles"),
+        SchemeConfig(name="shingles", unit="char", bag=True),
+    ):
+        for match in (MatchConfig(), MatchConfig(verify="signature")):
+            yield Config(scheme=scheme, match=match)
+
+
+def main() -> None:
+    """Compile what is not in the cache, and say what that was."""
+    for config in _all_kinds():
+        warm_up(config)
+    names = compiled_here()
+    print(f"compiled: {', '.join(names) or 'nothing, all loops are in the cache'}")
+    if names and "--check" in sys.argv[1:]:
+        sys.exit("error: the cache of compiled loops is not complete")
+
+
+if __name__ == "__main__":
+    main()

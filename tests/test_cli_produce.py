@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE, Run, json_lines, small_feed
+from conftest import SAMPLE, Run, command, command_environment, json_lines, small_feed
+from service import wait_until
 from terminal import on_terminal
 
+from streamdedup.cli.pace import Pace
 from streamdedup.testing import Kafka, unique_name
 
 NOWHERE = "127.0.0.1:1"
@@ -115,6 +120,57 @@ def test_a_broker_that_is_not_there_is_named_within_seconds(run: Run) -> None:
     assert (done.code, done.out) == (6, "")
     assert done.err.startswith(f"error: cannot reach Kafka at {NOWHERE}: ")
     assert "Traceback" not in done.err
+
+
+def test_the_demonstrations_feed_goes_out_at_the_rate_that_is_asked_for(
+    broker: Kafka, topic: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        command("produce", "--demo", "--rate", "20", "--json"),
+        env=command_environment(env),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        began = time.monotonic()
+        wait_until(lambda: len(broker.read(topic)) >= 40, "forty articles")
+        seconds = time.monotonic() - began
+        process.terminate()
+        out, _ = process.communicate(timeout=30)
+    assert process.returncode == 143
+    # As many as the time allows, never more: an upper bound holds on a busy machine too.
+    assert 40 <= json.loads(out)["delivered"] <= 20 * (seconds + 10)
+    assert seconds > 40 / 20 - 0.5
+    first = json.loads(broker.read(topic)[0].value or b"")
+    today = datetime.now(UTC)
+    assert abs(today - datetime.fromisoformat(first["published"])).days <= 3
+
+
+def test_a_pace_never_runs_ahead_and_makes_up_for_no_stall() -> None:
+    now = 0.0
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        slept.append(seconds)
+        now += seconds
+
+    pace = Pace(10, lambda: now, sleep)
+    for _ in range(11):
+        pace.wait()
+    assert now == pytest.approx(1.0)
+    now += 60  # the broker was away
+    slept.clear()
+    for _ in range(12):
+        pace.wait()
+    assert sum(slept) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--demo", "-"]], ids=["neither", "both"])
+def test_produce_wants_files_or_the_demonstration(run: Run, arguments: list[str]) -> None:
+    done = run("produce", *arguments)
+    assert done.code == 2
+    assert "--demo" in done.err
 
 
 def test_several_inputs_need_a_choice(run: Run) -> None:

@@ -43,3 +43,31 @@ def test_a_step_that_changed_in_another_module_is_compiled_anew(tmp_path: Path) 
     hashing = tmp_path / "streamdedup" / "hashing.py"
     hashing.write_text(hashing.read_text().replace("0xC4CEB9FE1A85EC53", "0xC4CEB9FE1A85EC55"))
     assert a_key(tmp_path) != first
+
+
+def warmed(cache: Path, *arguments: str, cpu: str = "generic") -> subprocess.CompletedProcess[str]:
+    environment = command_environment(
+        {
+            "NUMBA_CACHE_DIR": os.fspath(cache),
+            "NUMBA_CPU_NAME": cpu,
+            "HOME": os.fspath(cache.parent),
+        }
+    )
+    return subprocess.run(
+        [sys.executable, "-m", "streamdedup.warm", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_a_shipped_cache_is_complete_and_one_for_another_processor_is_none(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    incomplete = warmed(cache, "--check")
+    assert incomplete.returncode == 1
+    assert "not complete" in incomplete.stderr
+    complete = warmed(cache, "--check")
+    assert (complete.returncode, "nothing" in complete.stdout) == (0, True), complete.stderr
+    assert warmed(cache, "--check", cpu="x86-64").returncode == 1

@@ -45,12 +45,22 @@ def test_no_round_repeats_another_and_copies_stay_copies_in_every_language() -> 
 
 def test_the_news_can_be_of_any_day() -> None:
     end = datetime.fromisoformat("2031-05-01T12:00:00+00:00")
-    feed = Feed(end_ms=int(end.timestamp() * 1_000))
+    feed = Feed(end_ms=lambda: int(end.timestamp() * 1_000))
     lines = [line for line in islice(feed.lines(), 2 * feed.round_lines) if line.story]
     dates = [datetime.fromisoformat(json.loads(line.content)["published"]) for line in lines]
     assert max(dates) == end
     assert (end - min(dates)).days == 2
     assert json.loads(lines[0].content)["text"] == json.loads(LINES[0])["text"]
+
+
+def test_each_round_is_of_the_day_on_which_it_begins() -> None:
+    days = iter((100, 200, 300))
+    feed = Feed(end_ms=lambda: next(days) * 86_400_000)
+    lines = [line for line in islice(feed.lines(), 2 * feed.round_lines) if line.story]
+    half = len(lines) // 2
+    for part, day in ((lines[:half], 100), (lines[half:], 200)):
+        dates = [datetime.fromisoformat(json.loads(line.content)["published"]) for line in part]
+        assert max(dates).timestamp() == day * 86_400
 
 
 def test_words_change_places_and_function_words_and_marks_stay() -> None:

@@ -81,7 +81,7 @@ def demo(
     from streamdedup.warm import warm_up
 
     # On a broker of today's articles, the news have to be of today.
-    feed = Feed(end_ms=None if bootstrap is None else time.time_ns() // 1_000_000)
+    feed = Feed(end_ms=None if bootstrap is None else lambda: time.time_ns() // 1_000_000)
     script = Script(
         articles=None if loop else articles,
         shown=None if loop else min(feed.round_lines, articles),

@@ -1,13 +1,14 @@
-"""`streamdedup produce`: lines of files into the input topic, as they are.
+"""`streamdedup produce`: lines of files, or of the demonstration's feed, into the input topic.
 
-The command reads, says what it did not send and counts; that a line arrives is the sender's
-business.
+Lines go out as they are.  The command reads, says what it did not send and counts; that a line
+arrives is the sender's business.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ from streamdedup.cli.exit_codes import ExitCode
 from streamdedup.cli.interrupts import Interrupted, Interrupts
 from streamdedup.cli.lines import Line, LineSource, Pause, total_bytes
 from streamdedup.cli.options import config_options, input_topic, load
+from streamdedup.cli.pace import Pace
 from streamdedup.cli.terminal import printable
 from streamdedup.errors import InputError, KafkaFailed, StreamdedupError
 
@@ -36,17 +38,27 @@ _LEAVE_SECONDS = 3.0
 @click.argument(
     "files",
     nargs=-1,
-    required=True,
-    metavar="FILE...",
+    metavar="[FILE...]",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
 )
 @click.option("--topic", metavar="NAME", help="Instead of the topic that kafka.input names.")
+@click.option("--demo", is_flag=True, help="Instead of files: a made-up feed, without end.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    metavar="R",
+    help="Lines a second; 0 for no limit.",
+)
 @click.option("--check", is_flag=True, help="Do not send what is no article; exit with 3 then.")
 @config_options
 @click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object.")
 def produce(
     files: tuple[str, ...],
     topic: str | None,
+    demo: bool,
+    rate: float,
     check: bool,
     config_file: Path | None,
     overrides: tuple[str, ...],
@@ -57,6 +69,8 @@ def produce(
     Every line becomes a record, byte for byte, good or bad; its key is the article's id.  Blank
     lines are left out.  Exits with 6 if a line did not arrive, with 3 if one was not sent.
     """
+    if demo is bool(files):
+        raise click.UsageError("produce sends files, or with --demo the demonstration's feed")
     config = load(config_file, overrides)
     topic = topic or input_topic(config, "choose one with --topic NAME")
     from streamdedup.kafka.connect import kafka_errors, largest_batch_bytes, partition_counts
@@ -69,7 +83,8 @@ def produce(
         limit = largest_batch_bytes(config.kafka, topic)
         sender = Sender(config.kafka, topic, report.not_delivered, largest_batch_bytes=limit)
         try:
-            _Reading(files, config, sender, report, interrupts, check=check).run()
+            reading = _Reading(files, config, sender, report, interrupts, check=check, rate=rate)
+            reading.run_demo() if demo else reading.run()
         except (Interrupted, StreamdedupError, OSError) as error:
             # What was sent before still gets its summary.
             failure = error
@@ -147,9 +162,11 @@ class _Reading:
         interrupts: Interrupts,
         *,
         check: bool,
+        rate: float,
     ) -> None:
         from streamdedup.cli.keys import ArticleKey
 
+        self._pace = Pace(rate)
         self._files = files
         self._key = ArticleKey(config.input, check=check)
         self._sender = sender
@@ -169,6 +186,14 @@ class _Reading:
                 bar.advance(finished_bytes, self._sender.delivered)
                 with self._interrupts.allowed():
                     pass
+
+    def run_demo(self) -> None:
+        from streamdedup.demo.feed import Feed
+
+        # The news stay of today however long it goes on: older ones would leave the window.
+        feed = Feed(end_ms=lambda: time.time_ns() // 1_000_000)
+        for number, line in enumerate(feed.lines(), 1):
+            self._send(_Place("demo", number), Line(number, line.content, len(line.content)))
 
     def _read(self, source: LineSource, bar: ProgressBar, before_bytes: int) -> None:
         lines = source.lines(self._key.max_line_bytes)
@@ -191,6 +216,8 @@ class _Reading:
             except InputError as error:
                 self._report.bad_line(place, error)
                 return
+            with self._interrupts.allowed():
+                self._pace.wait()
             while not self._sender.offer(place, line.content, key):
                 with self._interrupts.allowed():
                     pass

@@ -5,7 +5,7 @@ It knows which articles are about the same story, so that the verdicts can be he
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from random import Random
@@ -57,11 +57,11 @@ class _Source(NamedTuple):
 class Feed:
     """Lines in order; the first round is the sample as it is, all rounds are of the same days.
 
-    With `end_ms` the news are as of then: beside articles of today, older ones would lie outside
-    the window.
+    With `end_ms` the news of each round are as of the time that it tells: beside articles of today,
+    older ones would lie outside the window.
     """
 
-    def __init__(self, end_ms: int | None = None) -> None:
+    def __init__(self, end_ms: Callable[[], int] | None = None) -> None:
         self._sample = _lines(SAMPLE / "feed.jsonl")
         self._junk = _lines(SAMPLE / "junk.jsonl")
         stories = {
@@ -76,8 +76,9 @@ class Feed:
             _source(msgspec.json.decode(line, type=_Sample), stories, langs)
             for line in self._sample
         ]
-        latest_ms = max(source.published_ms for source in self._sources)
-        self._later_ms = 0 if end_ms is None else end_ms - latest_ms
+        self._latest_ms = max(source.published_ms for source in self._sources)
+        self._end_ms = end_ms
+        self._later_ms = 0
         # Junk comes between the articles, evenly.
         self._gap = len(self._sample) // len(self._junk)
 
@@ -97,7 +98,12 @@ class Feed:
             yield from self._with_junk(self._another(number, exchanges), number)
             number += 1
 
+    def _begin_round(self) -> None:
+        if self._end_ms is not None:
+            self._later_ms = self._end_ms() - self._latest_ms
+
     def _first(self) -> Iterator[Line]:
+        self._begin_round()
         for content, source in zip(self._sample, self._sources, strict=True):
             article = source.article
             if self._later_ms:
@@ -107,6 +113,7 @@ class Feed:
             yield Line(article.id.encode(), now, article.title, source.story)
 
     def _another(self, number: int, exchanges: dict[str, dict[str, str]]) -> Iterator[Line]:
+        self._begin_round()
         for source in self._sources:
             exchange = exchanges[source.lang]
             article = _Sample(
