@@ -47,7 +47,7 @@ class Database:
         families = {
             RECORDS: _in_order(_options(cache, write_buffer_mib=32)),
             PAGES: _options(cache, write_buffer_mib=32),
-            FILTERS: _options(cache, write_buffer_mib=4),
+            FILTERS: _options(cache, write_buffer_mib=16),
         }
         with self.errors():
             if not read_only:
