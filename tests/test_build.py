@@ -22,7 +22,7 @@ from streamdedup.store.head import Head
 from streamdedup.store.pieces import load_segment, put_pieces
 from streamdedup.store.segments import Geometry
 
-PIECE = 4
+PIECE = 5  # does not divide what a step brings
 PIECE_BYTES = 64 * PIECE
 STATE = StateConfig(head_articles=1_024, fan_in=4, bucket_entries=4, cache_mib=8)
 GEOMETRY = Geometry.of(
