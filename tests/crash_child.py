@@ -18,6 +18,7 @@ from typing import Any
 
 from streamdedup import Article, Deduplicator
 from streamdedup.config import Config, StateConfig, WindowConfig
+from streamdedup.store import pieces
 from streamdedup.store.build import Build, FullHead
 from streamdedup.store.database import Database
 from streamdedup.store.index import Index
@@ -137,6 +138,7 @@ def wait_for_growth(file: Path, wanted: int) -> None:
 
 def lives(directory: Path, plan: str) -> Iterator[int]:
     """Fork, let the life end, give its wait status; ends when one reached the end."""
+    pieces.PIECE_BLOCKS = 4  # so small a filter would be one piece
     random = Random(plan)
     # Compiled code is loaded once here; RocksDB has threads and is opened only behind a fork.
     with Deduplicator.open(None, CONFIG) as engine:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,10 @@ from crash_child import CONFIG, news
 from streamdedup import Article, Deduplicator
 from streamdedup.article import rfc3339
 from streamdedup.errors import StateCorrupt
+from streamdedup.store import pieces
+from streamdedup.store.database import FILTERS, Database
+from streamdedup.store.manifest import read_manifest
+from streamdedup.store.segments import segment_key
 from streamdedup.verdict import Rejection, Verdict
 
 COUNT = 150
@@ -42,10 +46,12 @@ def judge_copies(state: Path) -> Outcomes:
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables only, from several openings."""
     state = tmp_path_factory.mktemp("closed") / "state"
-    for first in range(0, COUNT, 50):
-        with Deduplicator.open(state, CONFIG) as engine:
-            for at in range(first, first + 50, 5):
-                engine.process(FIRST[at : at + 5])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE_BLOCKS", 8)  # so small a filter would be one piece
+        for first in range(0, COUNT, 50):
+            with Deduplicator.open(state, CONFIG) as engine:
+                for at in range(first, first + 50, 5):
+                    engine.process(FIRST[at : at + 5])
     return state
 
 
@@ -211,6 +217,40 @@ def test_a_truncated_table_is_damage(closed: Path, tmp_path: Path, share: float)
 def test_a_deleted_file_is_damage(closed: Path, tmp_path: Path, pattern: str) -> None:
     for file in closed.glob(pattern):
         must_raise(damaged(closed, tmp_path, lambda s, n=file.name: (s / n).unlink()))
+
+
+def harm_piece(state: Path, place: int, harm: Callable[[bytes], bytes | None]) -> None:
+    """In the filter of the first live segment, another piece at this place, or none."""
+    database = Database(state)
+    id = read_manifest(database).segments[0].id
+    with closing(database.scan(FILTERS, segment_key(id))) as stored:
+        pieces = [(key, piece) for key, piece in stored if key.startswith(segment_key(id))]
+    assert len(pieces) > 2
+    key, piece = pieces[place]
+    harmed = harm(piece)
+    batch = database.batch()
+    batch.delete_range(FILTERS, key, key + b"\0")
+    if harmed is not None:
+        batch.put(FILTERS, key, harmed)
+    database.write(batch)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param(lambda piece: None, id="missing"),
+        pytest.param(lambda piece: b"", id="empty"),
+        pytest.param(lambda piece: piece[:-64], id="a-block-less"),
+        pytest.param(lambda piece: piece[:-1], id="a-byte-less"),
+        pytest.param(lambda piece: piece + bytes(64), id="a-block-more"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 1, -1], ids=["first", "middle", "last"])
+def test_a_filter_that_has_lost_a_part_is_damage(
+    closed: Path, tmp_path: Path, harm: Callable[[bytes], bytes | None], place: int
+) -> None:
+    must_raise(damaged(closed, tmp_path, lambda state: harm_piece(state, place, harm)))
 
 
 def test_opening_a_damaged_state_leaves_its_log_for_a_rescue(killed: Path, tmp_path: Path) -> None:

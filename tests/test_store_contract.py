@@ -16,12 +16,21 @@ from hypothesis import strategies as st
 from plain import MAX_KEYS, TINY, buckets_in, open_rocks, records_of
 
 from streamdedup.config import StateConfig
+from streamdedup.store import pieces
 from streamdedup.store.contract import Store
-from streamdedup.store.database import PAGES, Database
+from streamdedup.store.database import FILTERS, PAGES, Database
 from streamdedup.store.manifest import read_manifest
 from streamdedup.store.memory import MemoryStore
 
 BUCKETS = 40
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_pieces() -> Iterator[None]:
+    """So small a filter would be one piece; here it has several, the last one shorter."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE_BLOCKS", 2)
+        yield
 
 
 class Subject:
@@ -283,26 +292,41 @@ def test_a_segment_that_is_being_merged_may_expire_at_any_step(before: int) -> N
             subject.check()
 
 
+@pytest.mark.parametrize("before", range(32, 64, 3))
+def test_a_store_may_be_opened_again_at_any_step_of_a_merge(before: int) -> None:
+    state = StateConfig(head_articles=16, fan_in=4, bucket_entries=4, cache_mib=8)
+    with rocks_subject(state) as subject:
+        subject.append(random_rows(Random(before), before))
+        for batch in range(40):
+            subject.append(random_rows(Random(batch), 3))
+            subject.reopen()
+            subject.check()
+
+
 def test_what_a_closed_store_left_half_built_is_gone_when_it_opens_again(tmp_path: Path) -> None:
     store = open_rocks(tmp_path)
     for batch in range(50):
         store.append(records_of(random_rows(Random(batch), 7), [0] * 7))
     store.close()
-    left = pages_and_segments(tmp_path)
+    pages, filters, segments = stored_ids(tmp_path)
+    assert pages > segments, "the test means to stop in the middle of a build"
+    assert filters > segments
     open_rocks(tmp_path).close()
-    pages, segments = pages_and_segments(tmp_path)
-    assert left[0] > left[1], "the test means to stop in the middle of a build"
+    pages, filters, segments = stored_ids(tmp_path)
     assert pages == segments
+    assert filters == segments
 
 
-def pages_and_segments(path: Path) -> tuple[set[int], set[int]]:
-    """Ids of the segments that have pages, and of those that are live."""
+def stored_ids(path: Path) -> tuple[set[int], set[int], set[int]]:
+    """Ids of the segments that have pages, of those that have filters, of those that are live."""
     database = Database(path, read_only=True)
-    with closing(database.scan(PAGES, b"")) as stored:
-        pages = {int.from_bytes(key[:4]) for key, _ in stored}
+    ids = []
+    for family in (PAGES, FILTERS):
+        with closing(database.scan(family, b"")) as stored:
+            ids.append({int.from_bytes(key[:4]) for key, _ in stored})
     segments = {segment.id for segment in read_manifest(database).segments}
     database.close()
-    return pages, segments
+    return ids[0], ids[1], segments
 
 
 def test_segments_stay_few_as_the_stream_goes_on() -> None:

@@ -1,8 +1,8 @@
 """Making a segment in small steps, out of a full head or out of several smaller segments.
 
-A build writes pages under a new segment id that no manifest names yet; the index makes the swap
-with one last write.  A build that a crash cuts off leaves orphan pages, which the next open
-deletes.  A step whose write fails has changed nothing and may be done again.
+A build writes pages and its filter under a new segment id that no manifest names yet; the index
+makes the swap with one last write.  A build that a crash cuts off leaves orphans, which the next
+open deletes.  A step whose write fails has changed nothing and may be done again.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamdedup.store.database import PAGES, Database
-from streamdedup.store.filter import empty_filter, filter_add
+from streamdedup.store.filter import WORDS, empty_filter, filter_add
 from streamdedup.store.head import Head
 from streamdedup.store.manifest import Segment
 from streamdedup.store.page import freeze_page, keys_of, merge_pages, partition
+from streamdedup.store.pieces import put_pieces
 from streamdedup.store.segments import Geometry, LiveSegment, joined_pages, page_key
 
 Pages = list[tuple[int, NDArray[np.uint64]]]
@@ -31,7 +32,7 @@ class Material(Protocol):
 
     @property
     def steps(self) -> int:
-        """How many steps it takes."""
+        """How many steps it takes: each makes as large a part of the key space, in order."""
 
     @property
     def most_entries(self) -> int:
@@ -40,7 +41,7 @@ class Material(Protocol):
     def pages(self, step: int) -> Pages:
         """The pages that one step makes: page number and entries."""
 
-    def segment(self, id: int, entries: int) -> Segment:
+    def segment(self, id: int, entries: int, blocks: int) -> Segment:
         """The segment that comes out."""
 
 
@@ -61,7 +62,7 @@ class FullHead:
         part = self._entries[self._starts[step] : self._starts[step + 1]]
         return [(step, freeze_page(part, self._most))]
 
-    def segment(self, id: int, entries: int) -> Segment:
+    def segment(self, id: int, entries: int, blocks: int) -> Segment:
         """Covers the head's articles."""
         return Segment(
             id=id,
@@ -69,6 +70,7 @@ class FullHead:
             base=self.head.base,
             count=self.head.count,
             entries=entries,
+            blocks=blocks,
             last_seen_ms=self.head.last_seen_ms,
         )
 
@@ -103,7 +105,7 @@ class Neighbours:
             for child in range(self._geometry.fan_in)
         ]
 
-    def segment(self, id: int, entries: int) -> Segment:
+    def segment(self, id: int, entries: int, blocks: int) -> Segment:
         """Covers the articles of all of them."""
         return Segment(
             id=id,
@@ -111,6 +113,7 @@ class Neighbours:
             base=self.segments[0].base,
             count=sum(segment.count for segment in self.segments),
             entries=entries,
+            blocks=blocks,
             last_seen_ms=max(segment.last_seen_ms for segment in self.segments),
         )
 
@@ -128,15 +131,18 @@ class Build:
     ) -> None:
         self.id = id
         self.material = material
+        # The system gives it memory only as the build comes by.
         self.filter = empty_filter(material.most_entries, filter_bits)
+        self._blocks = len(self.filter) // WORDS
         self._database = database
         self._tier_bits = geometry.fan_bits * material.tier
         self._unknown_bits = geometry.unknown_bits
         self._done = 0
         self._entries = 0
+        self._pieces = 0
 
     def advance(self, steps: int) -> bool:
-        """Do so many steps as one write; True when all pages are written."""
+        """Do so many steps as one write; True when pages and filter are written."""
         end = min(self._done + steps, self.material.steps)
         entries = self._entries
         batch = self._database.batch()
@@ -148,10 +154,14 @@ class Build:
                 # Adding the same key twice, after a failed write, changes nothing.
                 filter_add(self.filter, keys_of(content, page, self._tier_bits, self._unknown_bits))
                 entries += len(content)
+        # The top bits of a key choose its page and its block alike: with this share of the pages
+        # done, no key to come has a block in the same share of the filter.
+        final = end * self._blocks // self.material.steps
+        pieces = put_pieces(batch, self.id, self.filter, self._pieces, final)
         self._database.write(batch)
-        self._done, self._entries = end, entries
+        self._done, self._entries, self._pieces = end, entries, pieces
         return end == self.material.steps
 
     def result(self) -> LiveSegment:
         """The segment, once `advance` has said that it is whole."""
-        return LiveSegment(self.material.segment(self.id, self._entries), self.filter)
+        return LiveSegment(self.material.segment(self.id, self._entries, self._blocks), self.filter)

@@ -47,7 +47,7 @@ class Database:
         families = {
             RECORDS: _in_order(_options(cache, write_buffer_mib=32)),
             PAGES: _options(cache, write_buffer_mib=32),
-            FILTERS: _options(cache, write_buffer_mib=4),
+            FILTERS: _seldom_read(_in_order(_options(cache, write_buffer_mib=16))),
         }
         with self.errors():
             if not read_only:
@@ -240,6 +240,12 @@ def _in_order(options: Options) -> Options:
     """
     options.set_num_levels(2)
     options.set_level_compaction_dynamic_level_bytes(False)
+    return options
+
+
+def _seldom_read(options: Options) -> Options:
+    """For what is read at open only: a few flushed tables may wait and be sorted in one go."""
+    options.set_level_zero_file_num_compaction_trigger(4)
     return options
 
 

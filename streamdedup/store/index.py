@@ -18,9 +18,10 @@ from streamdedup.store.database import FILTERS, PAGES, RECORDS, Batch, Database
 from streamdedup.store.head import Head
 from streamdedup.store.hits import newer_then_older
 from streamdedup.store.manifest import Manifest, put_manifest, read_manifest
+from streamdedup.store.pieces import load_segment
 from streamdedup.store.probe import KeysOfArticles, Probe
 from streamdedup.store.records import record_key
-from streamdedup.store.segments import Geometry, LiveSegment, load_segment, segment_key
+from streamdedup.store.segments import Geometry, LiveSegment, segment_key
 
 _MAX_ARTICLES = 1 << 32  # an entry counts its article from the segment's base in 32 bits
 
@@ -155,12 +156,11 @@ class Index:
             self._swap_in(build)
 
     def _swap_in(self, build: Build) -> None:
-        """Filter, manifest and the end of what was merged, in one write."""
+        """Manifest and the end of what was merged, in one write: small, however big the segment."""
         new = build.result()
         material = build.material
         merged = {meta.id for meta in material.segments} if isinstance(material, Neighbours) else {}
         batch = self._database.batch()
-        batch.put(FILTERS, segment_key(new.meta.id), new.filter.tobytes())
         for id in sorted(merged):
             _delete_segment(batch, id)
         live = [segment for segment in self._live if segment.meta.id not in merged]
@@ -215,7 +215,8 @@ class Index:
         for id in manifest.building:
             _delete_segment(batch, id)
         # Builds begun after the manifest was written have ids from `next_id` on.
-        batch.delete_range(PAGES, segment_key(manifest.next_id), b"\xff" * 8)
+        for family in (PAGES, FILTERS):
+            batch.delete_range(family, segment_key(manifest.next_id), b"\xff" * 8)
         self._commit(batch, self._live, [], first_number=manifest.first_number)
 
 
@@ -227,5 +228,5 @@ def newest_of(newer: Hits, older: Hits, most: int) -> Hits:
 
 
 def _delete_segment(batch: Batch, id: int) -> None:
-    batch.delete_range(PAGES, segment_key(id), segment_key(id + 1))
-    batch.delete_range(FILTERS, segment_key(id), segment_key(id + 1))
+    for family in (PAGES, FILTERS):
+        batch.delete_range(family, segment_key(id), segment_key(id + 1))

@@ -19,9 +19,10 @@ from streamdedup.identity import id_key
 from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.inspect import beside_a_writer
 from streamdedup.store.manifest import Identity, read_manifest
+from streamdedup.store.pieces import load_segment
 from streamdedup.store.probe import Probe
 from streamdedup.store.records import Record, Records, read_record, record_key, record_number
-from streamdedup.store.segments import Geometry, LiveSegment, load_segment
+from streamdedup.store.segments import Geometry, LiveSegment
 
 _CHUNK = 4_096
 _SHINGLED = frozenset({"news", "shingles"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     base: int
     count: int
     entries: int
+    blocks: Annotated[int, msgspec.Meta(ge=1)]  # of its filter
     last_seen_ms: int
 
     @property

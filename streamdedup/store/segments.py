@@ -1,4 +1,4 @@
-"""The live segments, how keys are cut in them, and the keys under which their pages lie."""
+"""The live segments, how keys are cut in them, and the keys under which their parts lie."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.store.database import FILTERS, Database
 from streamdedup.store.manifest import Segment
 
 _PAGE_ENTRIES = 512
@@ -50,12 +49,12 @@ class Geometry:
 
 
 def page_key(segment: int, page: int) -> bytes:
-    """Pages of a segment lie side by side, in order."""
+    """Pages of a segment lie side by side, in order; the pieces of its filter too."""
     return _PAGE_KEY.pack(segment, page)
 
 
 def segment_key(segment: int) -> bytes:
-    """Sorts before every page of the segment; also the key of its filter."""
+    """Sorts before every page and piece of the segment, and behind all of earlier ones."""
     return _ID_KEY.pack(segment)
 
 
@@ -65,14 +64,6 @@ class LiveSegment:
 
     meta: Segment
     filter: NDArray[np.uint64]
-
-
-def load_segment(database: Database, meta: Segment) -> LiveSegment:
-    """Read the filter of a segment that the manifest names."""
-    stored = database.get(FILTERS, segment_key(meta.id))
-    if stored is None or len(stored) % 64:
-        raise database.damaged(f"the filter of segment {meta.id} is missing")
-    return LiveSegment(meta, np.frombuffer(stored, np.uint64))
 
 
 def joined_pages(
