@@ -41,7 +41,7 @@ def test_the_sizing_table_follows_from_the_figures_above_it() -> None:
         articles = int(per_day.replace(",", "")) * DAYS
         assert float(millions) * 1e6 == pytest.approx(articles, rel=0.02)
         n = float(millions) * 1e6
-        assert float(disk) == pytest.approx(n * 1_300 * 1.125 / 1e9, rel=0.02)
+        assert float(disk) == pytest.approx(n * 1_350 * 1.125 / 1e9, rel=0.02)
         assert float(memory) == pytest.approx(0.8 + n * 68 / 1e9, rel=0.02)
         assert float(cached) == pytest.approx(n * 270 / 1e9, rel=0.02)
         seconds = int(restore) * (60 if unit == "min" else 1)
