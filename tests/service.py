@@ -186,6 +186,13 @@ class Instance:
     def send(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
 
+    def wait_for_freeze(self) -> None:
+        """Until its failpoint has stopped it."""
+        look = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+        wait_until(
+            lambda: os.waitid(os.P_PID, self.process.pid, look) is not None, "it to be frozen"
+        )
+
     def kill(self) -> None:
         """As a crash does."""
         self.process.kill()

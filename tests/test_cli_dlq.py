@@ -137,6 +137,8 @@ def test_a_person_sees_a_table(graves: Graves, tmp_path: Path) -> None:
     assert len(rows) == 2
     assert any("bad_json" in row and "1,000" in row for row in rows)
     assert count == "2 dead letters"
+    first = on_terminal(tmp_path, "dlq", "list", "--limit", "1", env=graves.env)
+    assert first.out.splitlines()[-1] == "1 dead letter"
     assert "nobody" not in done.out
 
 

@@ -13,6 +13,7 @@ from conftest import HARBOUR, Run
 from streamdedup import Article, Config, Deduplicator
 from streamdedup.article import rfc3339
 from streamdedup.config import StateConfig
+from streamdedup.kafka.changelog import Mark
 
 CONFIG = Config(state=StateConfig(head_articles=16, fan_in=2, cache_mib=8))
 DAY_MS = 86_400_000
@@ -63,6 +64,22 @@ def test_a_person_reads_the_same_figures(run: Run, used: Path) -> None:
     assert rows["articles"] == "1,234"
     assert rows["watermark"] == rfc3339(LATEST_MS)
     assert rows["state.head_articles"] == "16"
+
+
+def test_how_much_of_which_changelog_it_contains_is_told(run: Run, tmp_path: Path) -> None:
+    mark = Mark.behind("rWvzoX9CT1uCGvZCa1q0Ew", 41, b"the last record")
+    with Deduplicator.open(tmp_path / "served", CONFIG) as deduplicator:
+        decision = deduplicator.decide(deduplicator.sketch(FEED[:10]))
+        deduplicator.apply(decision, mark.encode())
+    changelog = json.loads(run("state", "info", "served", "--json").out)["changelog"]
+    assert (changelog["topic_id"], changelog["next_offset"]) == (mark.topic_id, 42)
+    rows = [line.split() for line in run("state", "info", "served").out.splitlines()]
+    assert ["topic_id", mark.topic_id] in rows
+    assert ["next_offset", "42"] in rows
+
+
+def test_an_index_that_no_service_made_belongs_to_no_changelog(run: Run, used: Path) -> None:
+    assert json.loads(run("state", "info", used, "--json").out)["changelog"] is None
 
 
 def test_without_an_argument_the_settings_name_the_directory(run: Run, used: Path) -> None:

@@ -12,6 +12,7 @@ from service import Setup, feed, running, undisturbed, wait_until
 from streamdedup.testing import Kafka, LocalBroker
 from streamdedup.testing.ports import free_port
 
+SESSION_SECONDS = 2  # `service.IMPATIENT`
 BATCHES_OF_25 = {"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "25"}
 # The connection is tried again at once, so that these tests measure the service and not a pause.
 IMPATIENT = {"STREAMDEDUP_KAFKA__CLIENT__RECONNECT_BACKOFF_MAX_MS": "500"}
@@ -31,7 +32,8 @@ def test_a_broker_that_stops_dies_and_hangs_is_waited_for(
         time.sleep(20)
         own_broker.start()
         setup.produce(messages[100:200])
-        setup.wait_for(200)
+        # The group waits as long as a session for the member that it remembers.
+        setup.wait_for(200, SESSION_SECONDS + 8)
 
         setup.produce(messages[200:500])
         own_broker.kill()  # somewhere in these twelve transactions

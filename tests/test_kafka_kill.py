@@ -14,7 +14,7 @@ from streamdedup.testing import Kafka
 
 BATCHES_OF_25 = {"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "25"}
 # Before the first batch these are reached once in a life.
-ONCE = {"fenced-others", "restored"}
+ONCE = {"assigned", "fenced-others", "restored"}
 RANDOM_KILLS = 30
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -147,6 +148,33 @@ def test_a_full_disk_stops_judging_until_there_is_space_again(
         assert instance.stop() == 0
     setup.check_truth()
     assert setup.verdicts() == undisturbed(setup, len(MESSAGES))
+
+
+def test_a_disk_that_is_full_from_the_start_is_said_once_and_waited_for(
+    broker: Kafka, tmp_path: Path, small_disk: Path
+) -> None:
+    setup = Setup(broker)
+    setup.produce(MESSAGES[:100])
+    where = {"STREAMDEDUP_STATE__PATH": str(small_disk / "state")}
+    with running(setup, tmp_path, **where) as instance:
+        setup.wait_for(100)
+        assert instance.stop() == 0
+    fill(small_disk / "filler")
+    setup.produce(MESSAGES[100:200])
+    more = {**where, "STREAMDEDUP_HTTP__PORT": "0"}
+    with running(setup, tmp_path, **more) as instance:
+        instance.wait_for_log("blocked")
+        blocked = time.time()
+        # Each attempt makes files there.
+        wait_until(lambda: (small_disk / "state").stat().st_mtime > blocked + 3, "more attempts")
+        assert instance.log.count(" blocked") == 1
+        assert instance.log.count("nothing is judged until it works again") == 1
+        assert ready(instance)["state"] == "blocked"
+        (small_disk / "filler").unlink()
+        instance.wait_for_log("the state directory works again")
+        setup.wait_for(200)
+        assert instance.stop() == 0
+    assert setup.verdicts() == undisturbed(setup, 200)
 
 
 @pytest.fixture

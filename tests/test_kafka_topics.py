@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
-from service import Setup, running
+from service import ANY_TIME, Setup, feed, running
 
 from streamdedup.testing import Kafka, unique_name
 
@@ -75,6 +76,35 @@ def test_all_topics_are_made_for_an_empty_broker(broker: Kafka, tmp_path: Path) 
     # What it made passes its own checks.
     with running(setup, tmp_path, create_topics=False) as instance:
         instance.wait_for_log("working")
+
+
+def test_old_articles_outlive_their_age_in_the_topic_of_unique_ones_that_was_made_for_them(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    unique = unique_name("unique")
+    setup = Setup(broker, extra={"STREAMDEDUP_KAFKA__UNIQUE": unique})
+    setup.produce(feed(5), timestamp=1_000)
+    before_ms = time.time() * 1_000
+    with running(setup, tmp_path) as instance:
+        setup.wait_for(5)
+        assert instance.stop() == 0
+    assert "retention.ms" not in instance.log
+    passed = broker.read(unique)
+    assert passed
+    # A minute, for the clocks of two machines.
+    assert all(record.timestamp_ms > before_ms - 60_000 for record in passed)
+
+
+def test_a_topic_of_unique_articles_that_may_delete_old_ones_at_once_is_warned_of(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    accepts_all = {**ANY_TIME, "retention.ms": "604800000"}
+    unique = broker.create_topic(unique_name("unique"), config=accepts_all)
+    setup = Setup(broker, extra={"STREAMDEDUP_KAFKA__UNIQUE": unique})
+    with running(setup, tmp_path) as instance:
+        instance.wait_for_log("working")
+    assert f"warning: {unique}: articles keep their timestamps" in instance.log
+    assert "message.timestamp.type=LogAppendTime" in instance.log
 
 
 def test_a_bad_failpoint_is_a_bad_setting(broker: Kafka, tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ def test_people_get_the_time_and_the_words() -> None:
     ]
 
 
+def test_what_the_instance_does_is_said_when_it_changes() -> None:
+    paper = Paper("human")
+    for role in (Role.BLOCKED, Role.BLOCKED, Role.WORKING, Role.BLOCKED):
+        paper.log.on_role(role)
+    assert [line.split()[1] for line in paper.lines] == ["blocked", "working", "blocked"]
+
+
 def test_machines_get_one_object_a_line_with_the_same_keys() -> None:
     paper = Paper("json")
     paper.log.on_role(Role.STANDBY)

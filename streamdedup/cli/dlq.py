@@ -189,7 +189,11 @@ def _print_table(rows: Iterator[dict[str, Any]]) -> None:
         table.add_row(*(Text(_shown(row[name])) for name in _COLUMNS))
     if table.row_count:
         Console(file=sys.stdout, highlight=False).print(table)
-    click.echo(f"{table.row_count:,} dead letters", err=True)
+    click.echo(_letters(table.row_count), err=True)
+
+
+def _letters(count: int) -> str:
+    return f"{count:,} dead letter" + ("" if count == 1 else "s")
 
 
 def _shown(value: object) -> str:
@@ -214,7 +218,7 @@ def _figures(outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
 
 def _text(outcome: Outcome, *, dry_run: bool) -> Iterator[str]:
     done = "would be replayed" if dry_run else "replayed"
-    yield f"{outcome.sent.total():,} dead letters {done}"
+    yield f"{_letters(outcome.sent.total())} {done}"
     for (topic, kind), count in sorted(outcome.sent.items()):
         yield f"  {count:>8,}  {printable(kind)} to {printable(topic)}"
     for reason, count in sorted(outcome.skipped.items()):

@@ -34,11 +34,18 @@ def state() -> None:
 def info(
     directory: Path | None, config_file: Path | None, overrides: tuple[str, ...], as_json: bool
 ) -> None:
-    """Print what DIR holds; without DIR, the directory that `state.path` names."""
+    """Print what DIR holds; without DIR, the directory that `state.path` names.
+
+    `changelog` says how much of which topic the index contains: all before `next_offset`.
+    """
     path = _path(directory, config_file, overrides)
+    import msgspec
+
+    from streamdedup.kafka.changelog import Mark
     from streamdedup.store.inspect import state_info
 
     tree = state_info(path)
+    tree["changelog"] = msgspec.to_builtins(Mark.decode(tree.pop("mark")))
     click.echo(json.dumps(tree) if as_json else "\n".join(_rows(tree)))
 
 

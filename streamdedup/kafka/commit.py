@@ -96,6 +96,7 @@ class Committer:
 
         From here on the changelog does not change but by us.
         """
+        self._failpoints.reach("assigned")
         self._patiently(self._producer.init_transactions)
         self._failpoints.reach("fenced-others")
 

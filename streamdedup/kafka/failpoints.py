@@ -17,8 +17,9 @@ from confluent_kafka import KafkaError, KafkaException
 from streamdedup.errors import ConfigError
 
 VARIABLE = "STREAMDEDUP_FAILPOINT"
-# In the order in which a batch reaches them; `restored` comes before the first.
+# In the order in which a batch reaches them; those up to `restored` come before the first.
 FAILPOINTS = (
+    "assigned",
     "fenced-others",
     "restored",
     "gathered",

@@ -184,8 +184,9 @@ class Replay:
             self._wait_for(partial(sender.commit_transaction, _COMMIT_SECONDS))
         except (KafkaException, BufferError) as error:
             reason = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            letters = f"{len(chunk):,} dead letter" + ("" if len(chunk) == 1 else "s")
             raise KafkaFailed(
-                f"the last {len(chunk):,} dead letters may not have been replayed: {reason}; "
+                f"the last {letters} may not have been replayed: {reason}; "
                 "run it again, it goes on where it stopped"
             ) from None
 

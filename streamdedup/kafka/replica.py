@@ -173,6 +173,11 @@ class Replica:
         mark = self._mark()
         self._seek(None if mark is None else mark.next_offset)
 
+    def reconnect(self) -> None:
+        """Read the changelog over a new connection."""
+        self._tail.renew()
+        self._tail_is_at_mark = False
+
     def close(self) -> None:
         """Let go of the state directory."""
         if self._engine is not None:

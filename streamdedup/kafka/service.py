@@ -58,6 +58,7 @@ class Service:
         self._skip_lost = skip_lost
         self._delivery = delivery
         self._last_error = ""
+        self._disk_trouble = ""
         self._failures = 0
 
     def run(self) -> None:
@@ -71,6 +72,8 @@ class Service:
         if topics is None:
             self._listener.on_role(Role.STOPPED)
             return
+        for warning in topics.warnings:
+            self._listener.on_trouble(warning)
         tail = Tail(kafka, self._on_error)
         replica = Replica(
             self._config, changelog, topics.changelog_id, tail, Ends(topics_admin), self._listener
@@ -104,6 +107,9 @@ class Service:
         try:
             if not replica.is_open:
                 replica.open()
+                if self._disk_trouble:
+                    self._listener.on_event("the state directory works again")
+                self._disk_trouble = ""
             with self._delivery.join(
                 self._config.kafka, self._on_error, self._listener.on_rebalance
             ) as membership:
@@ -112,10 +118,15 @@ class Service:
             replica.rebuild(str(error).splitlines()[0])
         except StateDiskError as error:
             self._listener.on_role(Role.BLOCKED)
-            self._listener.on_trouble(str(error))
+            # Every attempt fails at another file, with the same at the end.
+            reason = str(error).rpartition(": ")[2]
+            if reason != self._disk_trouble:
+                self._listener.on_trouble(f"{error}; nothing is judged until it works again")
+            self._disk_trouble = reason
             self._back_off()
         except KafkaException as error:
             self._listener.on_trouble(f"Kafka: {_said(error.args[0])}; trying again")
+            replica.reconnect()
             self._back_off()
         except InputLost as error:
             if not self._skip_lost:

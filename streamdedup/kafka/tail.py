@@ -7,6 +7,7 @@ the offset behind the last record.  It knows nothing of what the records mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic, sleep
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -17,9 +18,21 @@ from confluent_kafka import (
 )
 
 from streamdedup.config import KafkaConfig
+from streamdedup.kafka.bounded import close_within
 from streamdedup.kafka.clients import OnError, consumer, consumer_options
 
 _REQUEST_SECONDS = 5.0
+_SETTLE_SECONDS = 3.0
+_AGAIN_SECONDS = 0.1
+_CLOSE_SECONDS = 1.0
+_SETTLING = frozenset(
+    {
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
 
 
 class ChangelogGone(Exception):
@@ -38,19 +51,27 @@ class Tail:
     """A consumer of the changelog's one partition; never a member of the group."""
 
     def __init__(self, config: KafkaConfig, on_error: OnError) -> None:
-        options = consumer_options(config, on_error) | {"enable.partition.eof": True}
-        self._consumer = consumer(options)
+        self._options = consumer_options(config, on_error) | {"enable.partition.eof": True}
+        self._consumer = consumer(self._options)
         self._topic = config.changelog
         self.next_offset = 0
         """Everything committed before it has been read."""
 
     def extent(self) -> Extent:
-        """Asks the broker."""
+        """Asks the broker; one that has just come back is given time to find its partitions."""
         place = TopicPartition(self._topic, 0)
-        marks = self._consumer.get_watermark_offsets(place, timeout=_REQUEST_SECONDS)
-        if marks is None:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the changelog's end"))
-        return Extent(*marks)
+        until = monotonic() + _SETTLE_SECONDS
+        while True:
+            try:
+                marks = self._consumer.get_watermark_offsets(place, timeout=_REQUEST_SECONDS)
+            except KafkaException as error:
+                if error.args[0].code() not in _SETTLING or monotonic() > until:
+                    raise
+                sleep(_AGAIN_SECONDS)
+                continue
+            if marks is None:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the changelog's end"))
+            return Extent(*marks)
 
     def seek(self, offset: int | None) -> None:
         """Read on from here; None is the beginning."""
@@ -82,6 +103,11 @@ class Tail:
             elif error.fatal():
                 raise KafkaException(error)
         return records
+
+    def renew(self) -> None:
+        """A new connection, in case the old one has a wrong notion of Kafka; `seek` is next."""
+        old, self._consumer = self._consumer, consumer(self._options)
+        close_within(_CLOSE_SECONDS, old.close)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -26,6 +26,7 @@ RETENTION_SLACK_MS = 86_400_000
 _BATCH_BYTES = 1_000_012
 _ROOM_BYTES = 65_536
 _OLDEST, _NEWEST = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+_TIMESTAMPS, _OF_WRITING = "message.timestamp.type", "LogAppendTime"
 _UNLIMITED = (1 << 63) - 1
 
 
@@ -39,6 +40,7 @@ class OutputTopics:
     dead_letters: int
     unique_bytes: int  # the largest message accepted
     dead_letter_bytes: int
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ def check_topics(admin: AdminClient, config: Config) -> OutputTopics:
         dead_letters=topics[kafka.dead_letters].partitions,
         unique_bytes=unique.number("max.message.bytes") if unique is not None else 0,
         dead_letter_bytes=topics[kafka.dead_letters].number("max.message.bytes"),
+        warnings=() if unique is None else _short_lived(kafka.unique, unique),
     )
 
 
@@ -145,6 +148,8 @@ def _wrong_changelog(config: Config, topic: _Topic) -> list[str]:
 def _wrong_unique(config: Config, topics: Mapping[str, _Topic]) -> list[str]:
     """Articles keep their timestamps; one that the topic refuses would stop everything."""
     name = config.kafka.unique
+    if topics[name].settings[_TIMESTAMPS] == _OF_WRITING:
+        return []
     needed = {_OLDEST: _UNLIMITED, _NEWEST: 0}
     for topic in _named_inputs(config):
         needed[_NEWEST] = max(needed[_NEWEST], topics[topic].number(_NEWEST))
@@ -155,11 +160,26 @@ def _wrong_unique(config: Config, topics: Mapping[str, _Topic]) -> list[str]:
     ]
 
 
+def _short_lived(name: str, topic: _Topic) -> tuple[str, ...]:
+    """Retention goes by timestamps, and those of articles may be of any age."""
+    retention_ms = topic.number("retention.ms")
+    kept = retention_ms == -1 or "delete" not in topic.settings["cleanup.policy"]
+    if kept or topic.settings[_TIMESTAMPS] == _OF_WRITING:
+        return ()
+    warning = (
+        f"{name}: articles keep their timestamps there, and retention.ms is {retention_ms}: Kafka "
+        f"may delete an older one as soon as it is written; set {_TIMESTAMPS}={_OF_WRITING}, or "
+        "retention.ms=-1"
+    )
+    return (warning,)
+
+
 def _settings(config: Config, name: str) -> dict[str, str]:
     if name == config.kafka.changelog:
         return _changelog_settings(config)
     if name == config.kafka.unique:
-        return {_OLDEST: str(_UNLIMITED), _NEWEST: str(_UNLIMITED)}
+        # Else retention would take an old article away as soon as it is written.
+        return {_OLDEST: str(_UNLIMITED), _NEWEST: str(_UNLIMITED), _TIMESTAMPS: _OF_WRITING}
     return {}
 
 

@@ -55,6 +55,7 @@ class EventLog(Listener):
         self._clock = clock
         self._wall_clock = wall_clock
         self._said: dict[str, _Said] = {}
+        self._role: Role | None = None
 
     def event(self, event: str, text: str, level: Level = "info", **fields: Field) -> None:
         """One event.  `text` is for people, `event` and the fields are for machines."""
@@ -89,7 +90,10 @@ class EventLog(Listener):
     # -- what the service says ---------------------------------------------------------------
 
     def on_role(self, role: Role) -> None:
-        """The instance does something else now."""
+        """The instance does something else now; told again of the same, nothing is new."""
+        if role is self._role:
+            return
+        self._role = role
         self.event("role", str(role), role=str(role))
 
     def on_batch(self, report: BatchReport) -> None:

@@ -78,14 +78,14 @@ class Index:
         """Full heads that are not segments yet, newest first."""
         return [material.head for _, material in reversed(self._freezes())]
 
-    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
-        """What lies under the keys, newest first."""
+    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64], newest: Hits) -> Hits:
+        """What lies under the keys, newest first, behind what the newest head has."""
+        for head in self.heads:
+            newest = newest_of(newest, head.probe(keys, self._most), self._most)
         probe = Probe(self._database, self._live, self._geometry, self._keys_of_articles)
-        hits = probe.buckets(keys, starts)
+        hits = probe.buckets(keys, starts, np.diff(newest.starts))
         self.pages_read += probe.pages_read
-        for head in reversed(self.heads):
-            hits = newest_of(head.probe(keys, self._most), hits, self._most)
-        return hits
+        return newest_of(newest, hits, self._most)
 
     def add(self, head: Head) -> None:
         """Take over a full head; nothing is written yet."""

@@ -12,7 +12,14 @@ import msgspec
 from streamdedup.article import rfc3339
 from streamdedup.errors import StateCorrupt, StateError
 from streamdedup.store.database import Database
-from streamdedup.store.manifest import Identity, read_identity, read_manifest, read_position
+from streamdedup.store.manifest import (
+    MARK,
+    Identity,
+    read_identity,
+    read_manifest,
+    read_note,
+    read_position,
+)
 
 T = TypeVar("T")
 _ATTEMPTS = 100
@@ -61,6 +68,7 @@ def _info(database: Database, identity: Identity) -> dict[str, Any]:
         "first_number": manifest.first_number,
         "next_number": position.next_number,
         "watermark": rfc3339(position.watermark_ms) if position.watermark_ms else None,
+        "mark": read_note(database, MARK),
         "disk_bytes": sum(_file_bytes(database.path, "*").values()),
         "segments": [msgspec.to_builtins(segment) for segment in manifest.segments],
         "parameters": identity.parameters,

@@ -104,6 +104,41 @@ def told_by_leads(
 
 
 @compiled
+def beyond_full(
+    hit_key: NDArray[np.int64],
+    order: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    answered: NDArray[np.bool_],
+    lengths: NDArray[np.int64],
+    taken: NDArray[np.int64],
+    most: int,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The hits that are not needed, and those that will hardly be.
+
+    A bucket gives its `most` newest entries.  Key k has `taken[k]` newer than any segment; where
+    the newer segments have told the rest, the older ones need not be asked.  Where their counts
+    promise as much, asking can wait until they have told.  `order` is that of `by_key`.
+    """
+    unneeded = np.zeros(len(hit_key), np.bool_)
+    waiting = np.zeros(len(hit_key), np.bool_)
+    key, entries, all_told = -1, 0, True
+    for hit in order:
+        if hit_key[hit] != key:
+            key = hit_key[hit]
+            entries, all_told = taken[key], True
+        if answered[hit]:
+            entries += lengths[hit]
+        elif entries < most:
+            entries += counts[hit]
+            all_told = False
+        elif all_told:
+            unneeded[hit] = True
+        else:
+            waiting[hit] = True
+    return unneeded, waiting
+
+
+@compiled
 def by_key(
     keys: int,
     hit_key: NDArray[np.int64],

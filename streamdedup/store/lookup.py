@@ -77,7 +77,9 @@ def _in_segments(
     if not live:
         return []
     probe = Probe(database, live, geometry, _unneeded)
-    hits = probe.buckets(np.array([id_key(wanted)], np.uint64), np.array([0, 1], np.int64))
+    hits = probe.buckets(
+        np.array([id_key(wanted)], np.uint64), np.array([0, 1], np.int64), np.zeros(1, np.int64)
+    )
     numbers: list[int] = hits.numbers.tolist()
     return numbers
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streamdedup.store.contract import Hits
 from streamdedup.store.database import PAGES, Database
 from streamdedup.store.filter import COUNTED, asked, dealt, filter_pass
-from streamdedup.store.leads import by_key, choose_pages, told_by_leads
+from streamdedup.store.leads import beyond_full, by_key, choose_pages, told_by_leads
 from streamdedup.store.page import search_pages
 from streamdedup.store.segments import Geometry, LiveSegment, joined_pages, page_key
 
@@ -46,7 +46,7 @@ class _Answers:
         self.known = np.zeros(hits, np.bool_)
         self.firsts = np.zeros(hits, np.int64)
         self.ends = np.zeros(hits, np.int64)
-        self._parts: list[NDArray[np.int64]] = []
+        self._parts = [np.zeros(0, np.int64)]
         self._length = 0
 
     @property
@@ -85,27 +85,31 @@ class Probe:
         self._bases = np.array([meta.base for meta in metas], np.int64)
         self._tier_bits = geometry.fan_bits * np.array([meta.tier for meta in metas], np.int64)
 
-    def buckets(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
-        """What lies under the keys, newest first; article i's are keys[starts[i]:starts[i + 1]]."""
+    def buckets(
+        self, keys: NDArray[np.uint64], starts: NDArray[np.int64], taken: NDArray[np.int64]
+    ) -> Hits:
+        """What lies under the keys, newest first; article i's are keys[starts[i]:starts[i + 1]].
+
+        `taken` tells by key how many entries of its bucket are newer than the segments.
+        """
         hits = self._filtered(keys, starts)
         if len(hits) == 0:
             return Hits(np.zeros(0, np.int64), np.zeros(len(keys) + 1, np.int64))
         answers = _Answers(len(hits))
-        for round in range(_LEAD_ROUNDS + 1):
-            read, leads = choose_pages(
-                hits.group_starts,
+        order = np.argsort(hits.places * len(self._newest_first) + hits.segments)
+        most = self._geometry.bucket_entries
+        while not answers.known.all():
+            unneeded, waiting = beyond_full(
+                hits.places,
+                order,
                 hits.counts,
                 answers.known,
-                self._whole_below,
-                round < _LEAD_ROUNDS,
+                answers.ends - answers.firsts,
+                taken,
+                most,
             )
-            if len(read) == 0:
-                break
-            numbers, number_starts = self._read(hits.keys[read], hits.segments[read])
-            answers.add(read, numbers, number_starts)
-            if (leads >= 0).any():
-                self._follow(hits, answers, leads, read, numbers, number_starts)
-        order = np.argsort(hits.places * len(self._newest_first) + hits.segments)
+            answers.known |= unneeded
+            self._ask(hits, answers, waiting)
         return Hits(
             *by_key(
                 len(keys),
@@ -114,11 +118,28 @@ class Probe:
                 answers.numbers,
                 answers.firsts,
                 answers.ends,
-                self._geometry.bucket_entries,
+                most,
             )
         )
 
     # -- the steps ---------------------------------------------------------------------------
+
+    def _ask(self, hits: _Passed, answers: _Answers, waiting: NDArray[np.bool_]) -> None:
+        """Answer all hits but those that may wait."""
+        for round in range(_LEAD_ROUNDS + 1):
+            read, leads = choose_pages(
+                hits.group_starts,
+                hits.counts,
+                answers.known | waiting,
+                self._whole_below,
+                round < _LEAD_ROUNDS,
+            )
+            if len(read) == 0:
+                return
+            numbers, number_starts = self._read(hits.keys[read], hits.segments[read])
+            answers.add(read, numbers, number_starts)
+            if (leads >= 0).any():
+                self._follow(hits, answers, leads, read, numbers, number_starts)
 
     def _filtered(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> _Passed:
         """The keys that may be in a segment, by article and segment."""

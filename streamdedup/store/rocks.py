@@ -20,7 +20,7 @@ from streamdedup.store.contract import Hits
 from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.figures import StoreFigures
 from streamdedup.store.head import Head
-from streamdedup.store.index import Index, newest_of
+from streamdedup.store.index import Index
 from streamdedup.store.manifest import (
     CLOCK,
     MARK,
@@ -113,7 +113,7 @@ class RocksStore:
         """Head, then heads being frozen and segments: newest first."""
         self._read.clear()
         newest = self._head.probe(keys, self.bucket_entries)
-        return newest_of(newest, self._index.probe(keys, starts), self.bucket_entries)
+        return self._index.probe(keys, starts, newest)
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """From memory if they are recent or just read, from RocksDB if not."""
