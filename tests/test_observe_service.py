@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from confluent_kafka import Producer
 from probes import address, ask, ready
 from prometheus_client.parser import text_string_to_metric_families
 from service import Instance, Setup, feed, running, wait_until
@@ -19,7 +20,7 @@ from streamdedup.observe.catalogue import (
     POSITION,
     RECORDS,
 )
-from streamdedup.testing import Kafka
+from streamdedup.testing import Kafka, unique_name
 from streamdedup.testing.ports import free_port
 
 SERVED = {"STREAMDEDUP_HTTP__PORT": "0"}
@@ -71,6 +72,38 @@ def test_after_some_traffic_every_metric_of_the_catalogue_is_there_and_true(
         assert ask(address(instance))[0] == 200
         assert "no json" not in instance.log
         assert "dead letter: " in instance.log
+        assert instance.stop() == 0
+
+
+def test_an_input_that_is_written_in_transactions_leaves_no_lag(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    setup = Setup(broker, extra=SERVED)
+    writer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": unique_name("feed")}
+    )
+    writer.init_transactions()
+
+    def transaction(messages: list[bytes], *, commits: bool) -> None:
+        writer.begin_transaction()
+        for value in messages:
+            writer.produce(setup.names["input"], value)
+        writer.flush()
+        (writer.commit_transaction if commits else writer.abort_transaction)()
+
+    transaction(feed(20), commits=True)
+    with running(setup, tmp_path) as instance:
+        place = (("partition", "0"), ("topic", setup.names["input"]))
+
+        def caught_up(end: int) -> bool:
+            seen = scraped(instance)
+            return (seen.get((POSITION.name, place)), seen.get((LAG.name, place))) == (end, 0)
+
+        # A marker follows the records of each transaction; of an aborted one nothing is read.
+        wait_until(lambda: caught_up(21), "no lag behind a commit")
+        transaction(feed(30, 2), commits=False)
+        wait_until(lambda: caught_up(52), "no lag behind an abort")
+        assert scraped(instance)[RECORDS.name, ()] == 20
         assert instance.stop() == 0
 
 

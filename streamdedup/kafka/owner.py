@@ -70,6 +70,7 @@ class Owner:
         self._s = surroundings
         self._membership = membership
         self._positions: dict[Place, int] = {}
+        self._judged = 0
         self._ends = Ends(surroundings.admin)
 
     def run(self) -> None:
@@ -125,6 +126,7 @@ class Owner:
                 s.limits.count(len(prepared.records), batch.dead)
                 s.listener.on_batch(batch_report(batch, watch, committed, applied))
                 self._positions.update(batch.positions)
+                self._judged += 1
 
     def _decide(self, prepared: Prepared, watch: StopWatch) -> JudgedBatch:
         watch.start()
@@ -177,6 +179,8 @@ class Owner:
     def _tell(self, source: Source) -> None:
         self._ends.ask(source.starts)
         positions = {**source.starts, **self._positions}
+        for place, end in source.passed(self._judged).items():
+            positions[place] = max(positions[place], end)
         self._s.listener.on_input(InputReport(dict(self._ends.known), positions))
         self._s.replica.report()
 

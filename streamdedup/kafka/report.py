@@ -134,7 +134,7 @@ class InputReport:
     """How far the owner is in every input partition, told every few seconds."""
 
     ends: Mapping[Place, int]  # the last end that the broker told
-    positions: Mapping[Place, int]  # what is committed
+    positions: Mapping[Place, int]  # before it there is nothing that is not committed
 
 
 class Listener:
