@@ -37,7 +37,7 @@ class World:
 
 
 def replica(*, caught_up: bool) -> ReplicaReport:
-    return ReplicaReport(StoreFigures(10), 0, 0, 10, 20, caught_up)
+    return ReplicaReport(StoreFigures(10), 0, 0, 0, 10, 20, caught_up)
 
 
 def test_an_owner_starts_restores_and_works() -> None:

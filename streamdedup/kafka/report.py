@@ -124,6 +124,7 @@ class ReplicaReport:
     store: StoreFigures
     clock_ms: int  # the stream's clock, 0 before the first dated article
     window_ms: int  # 0 for ever
+    changelog_first: int  # what came before has left the topic
     changelog_next: int
     changelog_end: int
     caught_up: bool  # it has been at the changelog's end since it was opened
