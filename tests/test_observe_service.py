@@ -171,6 +171,21 @@ def test_an_owner_that_makes_its_index_again_is_alive_and_not_ready_until_it_has
     setup.check_truth()
 
 
+def test_every_line_for_machines_is_an_object_and_the_last_one_says_why_it_ended(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    limits = {"STREAMDEDUP_KAFKA__DEAD_LETTERS_IN_ROW": "5", "STREAMDEDUP_LOG__FORMAT": "json"}
+    setup = Setup(broker, extra={**SERVED, **limits})
+    setup.produce([b"no json"] * 10)
+    with running(setup, tmp_path) as instance:
+        assert instance.wait() == 8
+        events = [json.loads(line) for line in instance.log.splitlines()]
+    end = events[-1]
+    assert (end["event"], end["level"], end["exit_code"]) == ("end", "error", 8)
+    assert end["error"] == "TooManyDeadLetters"
+    assert "kafka.dead_letters_in_row" in end["message"]
+
+
 def test_a_port_in_use_ends_the_service_with_the_remedy(broker: Kafka, tmp_path: Path) -> None:
     setup = Setup(broker, extra=SERVED)
     with running(setup, tmp_path / "a") as first:
