@@ -151,7 +151,7 @@ def test_a_restore_begins_at_nothing_though_retention_has_taken_the_changelogs_b
     watched = metrics(tmp_path)
 
     def progress(at: int) -> float:
-        report = ReplicaReport(StoreFigures(0), 0, 0, 900, at, 1_000, caught_up=at == 1_000)
+        report = ReplicaReport(StoreFigures(0), 0, 0, 900, at, 1_000, at == 1_000, 0.0)
         watched.on_replica(report)
         return samples(watched)["restore_progress_ratio", ()]
 

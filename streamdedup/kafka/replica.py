@@ -157,6 +157,7 @@ class Replica:
                 changelog_next=position,
                 changelog_end=max(position, self._ends.known.get(place, 0)),
                 caught_up=self._catching_up is None,
+                silent_seconds=self._ends.silent_seconds,
             )
         )
 
