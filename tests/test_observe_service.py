@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from probes import address, ask, ready
 from prometheus_client.parser import text_string_to_metric_families
 from service import Instance, Setup, feed, running, wait_until
@@ -105,6 +106,29 @@ def test_an_input_that_is_written_in_transactions_leaves_no_lag(
         wait_until(lambda: caught_up(52), "no lag behind an abort")
         assert scraped(instance)[RECORDS.name, ()] == 20
         assert instance.stop() == 0
+
+
+def test_an_owner_whose_every_commit_fails_has_a_lag(broker: Kafka, tmp_path: Path) -> None:
+    setup = Setup(broker, extra=SERVED)
+    place = (("partition", "0"), ("topic", setup.names["input"]))
+    failed = ("streamdedup_transactions_total", (("result", "failed"),))
+    setup.produce(feed(50))
+    with running(setup, tmp_path) as instance:
+        setup.wait_for(50)
+        too_small = ConfigResource(
+            ConfigResource.Type.TOPIC,
+            setup.names["verdicts"],
+            incremental_configs=[
+                ConfigEntry("max.message.bytes", "100", incremental_operation=AlterConfigOpType.SET)
+            ],
+        )
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        for done in admin.incremental_alter_configs([too_small]).values():
+            done.result()
+        setup.produce(feed(50, 2))
+        wait_until(lambda: scraped(instance)[failed] >= 3, "failures")
+        wait_until(lambda: scraped(instance).get((LAG.name, place)) == 50, "a lag")
+        instance.kill()
 
 
 def test_an_instance_goes_from_starting_to_owner_and_the_next_to_standby_and_owner(

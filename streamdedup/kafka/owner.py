@@ -187,6 +187,8 @@ class Owner:
     def _take_partitions(self, source: Source) -> None:
         for loss in source.assign(input_partitions(self._s.admin, self._s.config)):
             self._s.listener.on_trouble(f"going on without lost articles: {loss}")
+        # An owner whose every commit fails must have a lag before its first one.
+        self._ends.known = {**source.first_ends, **self._ends.known}
 
     def _look_for_partitions(self, source: Source) -> None:
         try:

@@ -34,6 +34,7 @@ class Source:
         self._consumer = consumer(options)
         self._skip_lost = skip_lost
         self._starts: dict[tuple[str, int], int] = {}
+        self._first_ends: dict[tuple[str, int], int] = {}
         self._gathered = 0
         self._seen_ends: dict[tuple[str, int], tuple[int, int]] = {}
 
@@ -86,6 +87,11 @@ class Source:
         """By partition the offset at which reading began."""
         return self._starts
 
+    @property
+    def first_ends(self) -> Mapping[tuple[str, int], int]:
+        """By partition the end of what was committed when it was assigned."""
+        return self._first_ends
+
     def close(self) -> None:
         """Let go of everything that was fetched."""
         self._consumer.close()
@@ -98,6 +104,7 @@ class Source:
         if marks is None:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the input's offsets"))
         first, end = marks
+        self._first_ends[place.topic, place.partition] = end
         committed, known = place.offset, first <= place.offset <= end
         starts[place.topic, place.partition] = committed if known else first
         if known:
