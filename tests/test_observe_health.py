@@ -36,8 +36,8 @@ class World:
         return self.health.now().state
 
 
-def replica(*, caught_up: bool) -> ReplicaReport:
-    return ReplicaReport(StoreFigures(10), 0, 0, 10, 20, caught_up)
+def replica(*, caught_up: bool, silent_seconds: float = 0.0) -> ReplicaReport:
+    return ReplicaReport(StoreFigures(10), 0, 0, 0, 10, 20, caught_up, silent_seconds)
 
 
 def test_an_owner_starts_restores_and_works() -> None:
@@ -65,6 +65,19 @@ def test_a_standby_is_ready_when_it_has_caught_up() -> None:
     world.health.on_replica(replica(caught_up=True))
     assert world.state is State.STANDBY
     assert world.health.now().ready
+
+
+def test_a_standby_is_not_ready_while_kafka_is_silent() -> None:
+    world = World()
+    world.health.on_role(Role.STANDBY)
+    world.health.on_replica(replica(caught_up=True, silent_seconds=10.0))
+    assert world.state is State.STANDBY
+    world.health.on_replica(replica(caught_up=True, silent_seconds=25.0))
+    assert world.state is State.STARTING
+    assert "has not answered for 25 seconds" in world.health.now().why
+    assert world.health.now().alive, "a restart would not bring it back"
+    world.health.on_replica(replica(caught_up=True, silent_seconds=2.0))
+    assert world.state is State.STANDBY
 
 
 def test_a_standby_that_takes_over_is_not_ready_before_it_works() -> None:

@@ -15,6 +15,7 @@ from streamdedup.kafka.report import (
     CommitFailure,
     InputReport,
     Rebalance,
+    ReplicaReport,
     RestoreProgress,
     Role,
     StageSeconds,
@@ -23,6 +24,7 @@ from streamdedup.observe import catalogue as the
 from streamdedup.observe.health import HealthWatch
 from streamdedup.observe.metrics import Metrics
 from streamdedup.schemes.contract import Traits
+from streamdedup.store.figures import StoreFigures
 
 NOW = 1_700_000_000.0
 
@@ -141,6 +143,19 @@ def test_restored_articles_are_counted_once(tmp_path: Path) -> None:
         watched.on_restore(RestoreProgress(records, at, 300, 1.0))
     watched.on_restore(RestoreProgress(50, 350, 350, 1.0))  # another one, later
     assert samples(watched)["restored_articles_total", ()] == 350
+
+
+def test_a_restore_begins_at_nothing_though_retention_has_taken_the_changelogs_beginning(
+    tmp_path: Path,
+) -> None:
+    watched = metrics(tmp_path)
+
+    def progress(at: int) -> float:
+        report = ReplicaReport(StoreFigures(0), 0, 0, 900, at, 1_000, at == 1_000, 0.0)
+        watched.on_replica(report)
+        return samples(watched)["restore_progress_ratio", ()]
+
+    assert [progress(at) for at in (900, 950, 1_000)] == [0.0, 0.5, 1.0]
 
 
 def test_what_a_batch_without_articles_brings_is_no_error(tmp_path: Path) -> None:

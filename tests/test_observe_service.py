@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from probes import address, ask, ready
 from prometheus_client.parser import text_string_to_metric_families
 from service import Instance, Setup, feed, running, wait_until
@@ -19,7 +21,7 @@ from streamdedup.observe.catalogue import (
     POSITION,
     RECORDS,
 )
-from streamdedup.testing import Kafka
+from streamdedup.testing import Kafka, unique_name
 from streamdedup.testing.ports import free_port
 
 SERVED = {"STREAMDEDUP_HTTP__PORT": "0"}
@@ -72,6 +74,61 @@ def test_after_some_traffic_every_metric_of_the_catalogue_is_there_and_true(
         assert "no json" not in instance.log
         assert "dead letter: " in instance.log
         assert instance.stop() == 0
+
+
+def test_an_input_that_is_written_in_transactions_leaves_no_lag(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    setup = Setup(broker, extra=SERVED)
+    writer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": unique_name("feed")}
+    )
+    writer.init_transactions()
+
+    def transaction(messages: list[bytes], *, commits: bool) -> None:
+        writer.begin_transaction()
+        for value in messages:
+            writer.produce(setup.names["input"], value)
+        writer.flush()
+        (writer.commit_transaction if commits else writer.abort_transaction)()
+
+    transaction(feed(20), commits=True)
+    with running(setup, tmp_path) as instance:
+        place = (("partition", "0"), ("topic", setup.names["input"]))
+
+        def caught_up(end: int) -> bool:
+            seen = scraped(instance)
+            return (seen.get((POSITION.name, place)), seen.get((LAG.name, place))) == (end, 0)
+
+        # A marker follows the records of each transaction; of an aborted one nothing is read.
+        wait_until(lambda: caught_up(21), "no lag behind a commit")
+        transaction(feed(30, 2), commits=False)
+        wait_until(lambda: caught_up(52), "no lag behind an abort")
+        assert scraped(instance)[RECORDS.name, ()] == 20
+        assert instance.stop() == 0
+
+
+def test_an_owner_whose_every_commit_fails_has_a_lag(broker: Kafka, tmp_path: Path) -> None:
+    setup = Setup(broker, extra=SERVED)
+    place = (("partition", "0"), ("topic", setup.names["input"]))
+    failed = ("streamdedup_transactions_total", (("result", "failed"),))
+    setup.produce(feed(50))
+    with running(setup, tmp_path) as instance:
+        setup.wait_for(50)
+        too_small = ConfigResource(
+            ConfigResource.Type.TOPIC,
+            setup.names["verdicts"],
+            incremental_configs=[
+                ConfigEntry("max.message.bytes", "100", incremental_operation=AlterConfigOpType.SET)
+            ],
+        )
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        for done in admin.incremental_alter_configs([too_small]).values():
+            done.result()
+        setup.produce(feed(50, 2))
+        wait_until(lambda: scraped(instance)[failed] >= 3, "failures")
+        wait_until(lambda: scraped(instance).get((LAG.name, place)) == 50, "a lag")
+        instance.kill()
 
 
 def test_an_instance_goes_from_starting_to_owner_and_the_next_to_standby_and_owner(
@@ -136,6 +193,21 @@ def test_an_owner_that_makes_its_index_again_is_alive_and_not_ready_until_it_has
         assert scraped(instance)["streamdedup_restore_progress_ratio", ()] == 1
         assert instance.stop() == 0
     setup.check_truth()
+
+
+def test_every_line_for_machines_is_an_object_and_the_last_one_says_why_it_ended(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    limits = {"STREAMDEDUP_KAFKA__DEAD_LETTERS_IN_ROW": "5", "STREAMDEDUP_LOG__FORMAT": "json"}
+    setup = Setup(broker, extra={**SERVED, **limits})
+    setup.produce([b"no json"] * 10)
+    with running(setup, tmp_path) as instance:
+        assert instance.wait() == 8
+        events = [json.loads(line) for line in instance.log.splitlines()]
+    end = events[-1]
+    assert (end["event"], end["level"], end["exit_code"]) == ("end", "error", 8)
+    assert end["error"] == "TooManyDeadLetters"
+    assert "kafka.dead_letters_in_row" in end["message"]
 
 
 def test_a_port_in_use_ends_the_service_with_the_remedy(broker: Kafka, tmp_path: Path) -> None:

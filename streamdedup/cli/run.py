@@ -10,11 +10,19 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from streamdedup.cli.exit_codes import exit_code
 from streamdedup.cli.options import config_options, load
+from streamdedup.errors import StreamdedupError
+
+if TYPE_CHECKING:
+    from streamdedup.observe.log import EventLog
 
 # A supervisor is told "within five seconds"; whatever hangs then is left hanging.
 LEAVE_SECONDS = 4.5
@@ -61,16 +69,30 @@ def run(
             warm_up(
                 config, lambda: observatory.log.event("compile", "compiling, once on this machine")
             )
-            Service(
-                config,
-                observatory.listener,
-                stop,
-                failpoints,
-                create_topics=create_topics,
-                skip_lost=skip_lost,
-            ).run()
+            with _logged_end(observatory.log):
+                Service(
+                    config,
+                    observatory.listener,
+                    stop,
+                    failpoints,
+                    create_topics=create_topics,
+                    skip_lost=skip_lost,
+                ).run()
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
+@contextmanager
+def _logged_end(log: EventLog) -> Iterator[None]:
+    """An error that ends the service: a line like the others where machines read them."""
+    try:
+        yield
+    except StreamdedupError as error:
+        if not log.is_for_machines:
+            raise  # the command says it to people
+        code, kind = int(exit_code(error)), type(error).__name__
+        log.event("end", str(error), "error", error=kind, exit_code=code)
+        raise click.exceptions.Exit(code) from None
 
 
 def _take_signals(stop: threading.Event) -> set[signal.Signals]:

@@ -7,10 +7,14 @@ offsets was seen to hang for good when the coordinator died in the middle of it 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
 from confluent_kafka import KafkaException
+
+# Said of a producer that is put away while a call into it hangs; it would be no line of a log.
+warnings.filterwarnings("ignore", "Producer abort_transaction failed during close", RuntimeWarning)
 
 
 class Call:

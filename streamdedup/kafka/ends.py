@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import Future
+from time import monotonic
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
@@ -24,14 +25,22 @@ class Ends:
         self.known: dict[tuple[str, int], int] = {}
         self._admin = admin
         self._asked: _Answers = {}
+        self._answered = monotonic()
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since the broker last answered; some of them pass between two questions."""
+        return monotonic() - self._answered
 
     def ask(self, places: Iterable[tuple[str, int]]) -> None:
         """Take the last answers, and ask again."""
         for place, answer in self._asked.items():
             if not answer.done():
                 return
-            if answer.exception() is None:
-                self.known[place.topic, place.partition] = answer.result().offset
+            # A question that nobody answered in time may end without an error, and with no offset.
+            if answer.exception() is None and (end := answer.result().offset) >= 0:
+                self.known[place.topic, place.partition] = end
+                self._answered = monotonic()
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(*place): latest for place in places}
         self._asked = {}

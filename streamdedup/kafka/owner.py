@@ -70,6 +70,7 @@ class Owner:
         self._s = surroundings
         self._membership = membership
         self._positions: dict[Place, int] = {}
+        self._judged = 0
         self._ends = Ends(surroundings.admin)
 
     def run(self) -> None:
@@ -125,6 +126,7 @@ class Owner:
                 s.limits.count(len(prepared.records), batch.dead)
                 s.listener.on_batch(batch_report(batch, watch, committed, applied))
                 self._positions.update(batch.positions)
+                self._judged += 1
 
     def _decide(self, prepared: Prepared, watch: StopWatch) -> JudgedBatch:
         watch.start()
@@ -177,12 +179,16 @@ class Owner:
     def _tell(self, source: Source) -> None:
         self._ends.ask(source.starts)
         positions = {**source.starts, **self._positions}
+        for place, end in source.passed(self._judged).items():
+            positions[place] = max(positions[place], end)
         self._s.listener.on_input(InputReport(dict(self._ends.known), positions))
         self._s.replica.report()
 
     def _take_partitions(self, source: Source) -> None:
         for loss in source.assign(input_partitions(self._s.admin, self._s.config)):
             self._s.listener.on_trouble(f"going on without lost articles: {loss}")
+        # An owner whose every commit fails must have a lag before its first one.
+        self._ends.known = {**source.first_ends, **self._ends.known}
 
     def _look_for_partitions(self, source: Source) -> None:
         try:

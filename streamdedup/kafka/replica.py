@@ -68,6 +68,7 @@ class Replica:
         self._oldest_ms: int | None = None
         self._catching_up: _CatchingUp | None = None
         self._tail_is_at_mark = False
+        self._first = 0
         self._report = Every(_REPORT_SECONDS)
 
     @property
@@ -152,9 +153,11 @@ class Replica:
                 store=self.engine.store.figures(),
                 clock_ms=Clock.decoded(self.engine.store.clock).now_ms,
                 window_ms=self._config.window.seconds * 1_000,
+                changelog_first=min(self._first, position),
                 changelog_next=position,
                 changelog_end=max(position, self._ends.known.get(place, 0)),
                 caught_up=self._catching_up is None,
+                silent_seconds=self._ends.silent_seconds,
             )
         )
 
@@ -189,10 +192,11 @@ class Replica:
     def _seek(self, offset: int | None) -> None:
         self._tail.seek(offset)
         self._tail_is_at_mark = True
-        end = self._tail.extent().end
+        extent = self._tail.extent()
+        self._first = extent.first
         if self._catching_up is None:
-            self._catching_up = _CatchingUp(end)
-        self._catching_up.end = end
+            self._catching_up = _CatchingUp(extent.end)
+        self._catching_up.end = extent.end
 
     def _take_over(self, messages: list[Message]) -> None:
         entering: list[bytes] = []

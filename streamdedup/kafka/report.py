@@ -124,9 +124,11 @@ class ReplicaReport:
     store: StoreFigures
     clock_ms: int  # the stream's clock, 0 before the first dated article
     window_ms: int  # 0 for ever
+    changelog_first: int  # what came before has left the topic
     changelog_next: int
     changelog_end: int
     caught_up: bool  # it has been at the changelog's end since it was opened
+    silent_seconds: float  # since Kafka last told where the changelog ends
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class InputReport:
     """How far the owner is in every input partition, told every few seconds."""
 
     ends: Mapping[Place, int]  # the last end that the broker told
-    positions: Mapping[Place, int]  # what is committed
+    positions: Mapping[Place, int]  # before it there is nothing that is not committed
 
 
 class Listener:

@@ -30,9 +30,13 @@ class Source:
     """The owner's input consumer."""
 
     def __init__(self, config: KafkaConfig, on_error: OnError, *, skip_lost: bool) -> None:
-        self._consumer = consumer(consumer_options(config, on_error))
+        options = consumer_options(config, on_error) | {"enable.partition.eof": True}
+        self._consumer = consumer(options)
         self._skip_lost = skip_lost
         self._starts: dict[tuple[str, int], int] = {}
+        self._first_ends: dict[tuple[str, int], int] = {}
+        self._gathered = 0
+        self._seen_ends: dict[tuple[str, int], tuple[int, int]] = {}
 
     def assign(self, partitions: Sequence[tuple[str, int]]) -> list[str]:
         """Take these partitions too; tells what was lost, if losing is allowed."""
@@ -55,21 +59,38 @@ class Source:
 
     def gather(self, most: int, timeout_seconds: float) -> list[Message]:
         """What has arrived, as soon as something has: little when quiet, `most` when behind."""
-        arrived = self._checked(self._consumer.consume(1, timeout_seconds))
+        ends: dict[tuple[str, int], int] = {}
+        arrived = self._checked(self._consumer.consume(1, timeout_seconds), ends)
         size = sum(len(message) for message in arrived)
         while arrived and len(arrived) < most and size < _BATCH_BYTES:
             more = self._consumer.consume(min(_CHUNK, most - len(arrived)), 0)
             if not more:
                 break
-            good = self._checked(more)
+            good = self._checked(more, ends)
             size += sum(len(message) for message in good)
             arrived += good
+        self._gathered += bool(arrived)
+        for place, end in ends.items():
+            self._seen_ends[place] = end, self._gathered
         return arrived
+
+    def passed(self, judged: int) -> dict[tuple[str, int], int]:
+        """The ends before which nothing is left once so many gathered batches are judged.
+
+        They lie behind the last record where markers of the writers' transactions follow it.
+        """
+        seen = self._seen_ends.copy()  # another thread gathers
+        return {place: end for place, (end, batches) in seen.items() if batches <= judged}
 
     @property
     def starts(self) -> Mapping[tuple[str, int], int]:
         """By partition the offset at which reading began."""
         return self._starts
+
+    @property
+    def first_ends(self) -> Mapping[tuple[str, int], int]:
+        """By partition the end of what was committed when it was assigned."""
+        return self._first_ends
 
     def close(self) -> None:
         """Let go of everything that was fetched."""
@@ -83,6 +104,7 @@ class Source:
         if marks is None:
             raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the input's offsets"))
         first, end = marks
+        self._first_ends[place.topic, place.partition] = end
         committed, known = place.offset, first <= place.offset <= end
         starts[place.topic, place.partition] = committed if known else first
         if known:
@@ -95,7 +117,7 @@ class Source:
             return f"{name}: offsets {committed:,} to {first - 1:,} are gone (retention)"
         return f"{name}: ends at offset {end:,}, before the committed {committed:,} (made anew?)"
 
-    def _checked(self, messages: list[Message]) -> list[Message]:
+    def _checked(self, messages: list[Message], ends: dict[tuple[str, int], int]) -> list[Message]:
         if all(message.error() is None for message in messages):
             return messages
         good = []
@@ -103,6 +125,8 @@ class Source:
             error = message.error()
             if error is None:
                 good.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ends[message.topic() or "", message.partition() or 0] = message.offset() or 0
             elif error.code() in _OUT_OF_RANGE:
                 raise InputLost(
                     f"{message.topic()}[{message.partition()}]: the next offset is no longer there "

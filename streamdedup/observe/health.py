@@ -17,7 +17,7 @@ from streamdedup.kafka.report import Listener, ReplicaReport, RestoreProgress, R
 class State(StrEnum):
     """What an operator asks first."""
 
-    STARTING = "starting"  # no broker has answered yet
+    STARTING = "starting"  # no broker answers
     RESTORING = "restoring"  # the index is not complete yet
     OWNER = "owner"
     STANDBY = "standby"
@@ -27,6 +27,7 @@ class State(StrEnum):
 
 
 READY = frozenset({State.OWNER, State.STANDBY})
+_SILENT_SECONDS = 20.0  # more than a broker that is only slow, or being replaced, takes to answer
 DiskTrouble = Callable[[], str]
 """Why the state directory cannot be written, or nothing."""
 
@@ -63,6 +64,7 @@ class HealthWatch(Listener):
         self._lock = Lock()
         self._role = Role.CONNECTING
         self._caught_up = False
+        self._silent_seconds = 0.0
         self._restored = ""
         self._trouble = ""
         self._ticked = clock()
@@ -87,9 +89,10 @@ class HealthWatch(Listener):
             )
 
     def on_replica(self, report: ReplicaReport) -> None:
-        """Whether the index has been at the changelog's end."""
+        """Whether the index has been at the changelog's end, and could still be."""
         with self._lock:
             self._caught_up = report.caught_up
+            self._silent_seconds = report.silent_seconds
 
     def on_trouble(self, text: str) -> None:
         """The last of them explains a blocked instance."""
@@ -101,12 +104,13 @@ class HealthWatch(Listener):
         """The state at this moment."""
         with self._lock:
             role, caught_up, restored = self._role, self._caught_up, self._restored
+            silent = self._silent_seconds
             age = max(0.0, self._clock() - self._ticked)
-        state, why = self._judged(role, age, caught_up=caught_up, restored=restored)
+        state, why = self._judged(role, age, silent, caught_up=caught_up, restored=restored)
         return Health(state, why, role, age, alive=state is not State.STUCK)
 
     def _judged(
-        self, role: Role, age: float, *, caught_up: bool, restored: str
+        self, role: Role, age: float, silent: float, *, caught_up: bool, restored: str
     ) -> tuple[State, str]:
         if role is Role.STOPPED:
             return State.STOPPED, "the service has ended"
@@ -116,6 +120,8 @@ class HealthWatch(Listener):
             return State.BLOCKED, self._trouble or "the state directory cannot be used"
         if role is Role.CONNECTING:
             return State.STARTING, self._trouble or "no broker has answered yet"
+        if role is Role.STANDBY and silent > _SILENT_SECONDS:
+            return State.STARTING, f"Kafka has not answered for {silent:.0f} seconds"
         if role is Role.RESTORING or (role is Role.STANDBY and not caught_up):
             so_far = f": {restored}" if restored else ""
             return State.RESTORING, f"the index is being made complete from the changelog{so_far}"

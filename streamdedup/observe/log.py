@@ -69,6 +69,11 @@ class EventLog(Listener):
         lines = (f"{now} {mark}{printable(part, LINE_CHARACTERS)}\n" for part in text.splitlines())
         self._write("".join(lines))
 
+    @property
+    def is_for_machines(self) -> bool:
+        """Whether every line must be an object."""
+        return self._format == "json"
+
     def warning(
         self, event: str, text: str, subject: str | None = None, times: int = 1, **fields: Field
     ) -> None:

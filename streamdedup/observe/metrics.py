@@ -150,8 +150,9 @@ class Metrics(Listener):
         series.set(the.WINDOW_START, start_ms / 1_000)
         series.set(the.CHANGELOG_POSITION, report.changelog_next)
         series.set(the.CHANGELOG_END, report.changelog_end)
-        share = report.changelog_next / report.changelog_end if report.changelog_end else 1.0
-        series.set(the.RESTORE, 1.0 if report.caught_up else min(share, 1.0))
+        there = report.changelog_end - report.changelog_first
+        share = (report.changelog_next - report.changelog_first) / there if there else 1.0
+        series.set(the.RESTORE, 1.0 if report.caught_up else share)
         rocks = store.database
         series.set(the.TABLE_BYTES, rocks.table_bytes)
         series.set(the.MEMTABLE_BYTES, rocks.memtable_bytes)
