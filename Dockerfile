@@ -1,6 +1,6 @@
 # The service as an image: nothing in it is written at run time but /var/lib/streamdedup and /tmp.
 #
-#   docker build --tag streamdedup .
+#   docker build --tag streamdedup:0.1.0 .
 #
 # The base is pinned to a patch release of the Python that the tests run on.  A tag may be moved; for
 # builds that are the same for ever give a digest, as `docker buildx imagetools inspect` prints it:

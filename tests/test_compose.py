@@ -21,11 +21,12 @@ from deployment import (
     unknown_settings,
 )
 
+from streamdedup import __version__
 from streamdedup.config import HttpConfig
 
 FILE = DEPLOY / "compose.yaml"
 TEXT = FILE.read_text()
-OURS = "streamdedup:latest"
+OURS = f"streamdedup:{__version__}"
 SERVED = HttpConfig().port
 
 

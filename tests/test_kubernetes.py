@@ -25,6 +25,7 @@ from deployment import (
 )
 from kustomization import Document, resolved
 
+from streamdedup import __version__
 from streamdedup.config import HttpConfig
 from streamdedup.testing.kustomize import KustomizeUnavailable, kustomize
 
@@ -225,6 +226,13 @@ def validated(documents: list[Document], tmp_path: Path) -> subprocess.Completed
     return subprocess.run(
         [VALIDATE, "--strict", file], capture_output=True, text=True, timeout=120, check=False
     )
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_image_is_the_one_of_this_version(overlay: str) -> None:
+    [pods] = [d for d in resolved(FOLDER / "overlays" / overlay) if d["kind"] == "StatefulSet"]
+    images = {container["image"] for container in pods["spec"]["template"]["spec"]["containers"]}
+    assert images == {f"streamdedup:{__version__}"}
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

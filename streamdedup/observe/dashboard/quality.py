@@ -110,8 +110,8 @@ QUALITY = (
     ),
     Panel(
         title="Share of dead letters",
-        description="Of the records. Above 5 % for ten minutes is StreamdedupDeadLetters; above "
-        "kafka.dead_letters_share the service stops by itself.",
+        description="Of the records. Above 5 % for ten minutes, and more than five of them, is "
+        "StreamdedupDeadLetters; above kafka.dead_letters_share the service stops by itself.",
         queries=[Query(share(rate(the.DEAD_LETTERS), rate(the.RECORDS)), "dead letters")],
         unit=Unit.SHARE,
         width=12,

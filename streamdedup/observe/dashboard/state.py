@@ -39,8 +39,8 @@ STATE = (
     ),
     Panel(
         title="Restore progress",
-        description="How much of the changelog the index holds. One that stays below 100 % for a "
-        "quarter of an hour is StreamdedupRestoreSlow.",
+        description="How much of the changelog the index holds. After a quarter of an hour, "
+        "with another one ahead at its pace, it is StreamdedupRestoreSlow.",
         queries=[Query(each(the.RESTORE), _INSTANCE)],
         unit=Unit.SHARE,
         top=1,
