@@ -21,13 +21,13 @@ from streamdedup.bench.growth import peak_rss_bytes
 from streamdedup.bench.synthetic import CutScheme, synthetic_batch
 from streamdedup.config import Config, KafkaConfig, StateConfig
 from streamdedup.errors import StreamdedupError
-from streamdedup.kafka.changelog import Changelog, Place
+from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.replica import Replica
 from streamdedup.kafka.report import BatchReport, RestoreProgress, Role
 from streamdedup.kafka.tail import Tail
 from streamdedup.store.records import encode_record
 from streamdedup.testing import LocalBroker, unique_name
-from streamdedup.verdict import Verdict
+from streamdedup.verdict import Source, Verdict
 from streamdedup.warm import warm_up
 
 TARGET_ARTICLES_PER_SECOND = 25_000
@@ -108,7 +108,7 @@ def fill(config: Config, scheme: CutScheme, changelog: Changelog, articles: int)
             record = encode_record(
                 1_000 * number, 1_000 * number, digest, id.encode(), b"", payloads.of(index)
             )
-            place = Place("articles", 0, number)
+            place = Source(topic="articles", partition=0, offset=number)
             value = changelog.encode(place, verdict, record, first=index == 0)
             while True:
                 try:

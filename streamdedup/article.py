@@ -17,12 +17,13 @@ from streamdedup.errors import InputError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = EPOCH.date()
+_MILLISECOND = timedelta(milliseconds=1)
 _CERTAIN_MS = (-62_000_000_000_000, 253_000_000_000_000)  # the years 6 to 9987
 FIRST_MS = -62_135_596_800_000  # the year 1, in which the calendar begins
 LAST_MS = 253_402_300_799_999  # the end of 9999
 
 
-class Article(msgspec.Struct, frozen=True, kw_only=True):
+class Article(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One article.  `published` is event time in milliseconds since 1970, or None if unknown.
 
     >>> Article(id="a1", text="The cat sat on the mat.").published is None
@@ -42,8 +43,7 @@ def milliseconds(moment: datetime) -> int:
     """
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    delta = moment - EPOCH
-    return (delta.days * 86_400 + delta.seconds) * 1_000 + delta.microseconds // 1_000
+    return (moment - EPOCH) // _MILLISECOND
 
 
 def rfc3339(event_ms: int) -> str:
@@ -74,21 +74,8 @@ class ArticleDecoder:
         self._max_id_bytes = config.max_id_bytes
         # A letter of two or four bytes takes three times as many when written as \u escapes.
         self.max_line_bytes = 3 * config.max_text_bytes + 65_536
-        # A struct with the configured field names: msgspec then skips every other field unread.
-        shape = msgspec.defstruct(
-            "WireArticle",
-            [
-                ("id", str),
-                ("text", str),
-                ("published", str | None, None),
-            ],
-            rename={
-                "id": config.id_field,
-                "text": config.text_field,
-                "published": config.published_field,
-            },
-        )
-        self._decoder = msgspec.json.Decoder(shape)
+        self._decoder = _decoder(config, published=datetime)
+        self._dateless = _decoder(config, published=str)
 
     def decode(self, line: bytes) -> Article:
         """The article in `line`; every way it can be bad has its own `reason`."""
@@ -96,41 +83,67 @@ class ArticleDecoder:
             raise InputError("too_large", f"{len(line):,} bytes is more than a line may take")
         try:
             wire: Any = self._decoder.decode(line)
-        except msgspec.ValidationError as error:
-            raise InputError("bad_field", str(error)) from None
+        except msgspec.ValidationError:
+            raise self._bad_field(line) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InputError("bad_json", str(error)) from None
         except RecursionError:
             raise InputError("too_deep", "the JSON is nested too deeply") from None
         return self._checked(wire.id, wire.text, wire.published)
 
-    def _checked(self, id: str, text: str, published: str | None) -> Article:
-        id_bytes = len(id.encode("utf-8", "replace"))
-        if id_bytes == 0:
+    def _bad_field(self, line: bytes) -> InputError:
+        """What is wrong with well-formed JSON: its date, if all is well without looking at it."""
+        try:
+            wire: Any = self._dateless.decode(line)
+        except msgspec.ValidationError as error:
+            return InputError("bad_field", str(error))
+        return _bad_published(wire.published)
+
+    def _checked(self, id: str, text: str, published: datetime | None) -> Article:
+        # Four bytes a character at most: encode only what could be over a limit.
+        if not id:
             raise InputError("bad_id", "the id is empty")
-        if id_bytes > self._max_id_bytes:
-            raise InputError("bad_id", f"the id has {id_bytes:,} bytes, over {self._max_id_bytes}")
-        # Four bytes a character at most: encode only a text that could be over the limit.
+        if 4 * len(id) > self._max_id_bytes:
+            id_bytes = len(id.encode("utf-8", "replace"))
+            if id_bytes > self._max_id_bytes:
+                raise InputError(
+                    "bad_id", f"the id has {id_bytes:,} bytes, over {self._max_id_bytes}"
+                )
         if 4 * len(text) > self._max_text_bytes:
             text_bytes = len(text.encode("utf-8", "replace"))
             if text_bytes > self._max_text_bytes:
                 raise InputError(
                     "too_large", f"the text has {text_bytes:,} bytes, over {self._max_text_bytes:,}"
                 )
-        event_ms = None
-        if published is not None:
-            event_ms = self._event_ms(published)
+        event_ms = None if published is None else _event_ms(published)
         return Article(id=id, text=text, published=event_ms)
 
-    def _event_ms(self, published: str) -> int:
-        try:
-            moment = msgspec.convert(published, datetime)
-            event_ms = milliseconds(moment)
-            # Near the years 1 and 9999 a zone can push the moment off the calendar in UTC.
-            if not _CERTAIN_MS[0] < event_ms < _CERTAIN_MS[1]:
-                rfc3339(event_ms)
-        except (msgspec.ValidationError, OverflowError):
-            raise InputError(
-                "bad_published", f"not an RFC 3339 date and time: {published[:64]!r}"
-            ) from None
-        return event_ms
+
+def _decoder(config: InputConfig, published: type) -> msgspec.json.Decoder[Any]:
+    """Of a struct with the configured field names: msgspec skips every other field unread."""
+    shape = msgspec.defstruct(
+        "WireArticle",
+        [("id", str), ("text", str), ("published", published | None, None)],
+        rename={
+            "id": config.id_field,
+            "text": config.text_field,
+            "published": config.published_field,
+        },
+        gc=False,
+    )
+    return msgspec.json.Decoder(shape)
+
+
+def _event_ms(published: datetime) -> int:
+    try:
+        event_ms = milliseconds(published)
+        # Near the years 1 and 9999 a zone can push the moment off the calendar in UTC.
+        if not _CERTAIN_MS[0] < event_ms < _CERTAIN_MS[1]:
+            rfc3339(event_ms)
+    except OverflowError:
+        raise _bad_published(published.isoformat()) from None
+    return event_ms
+
+
+def _bad_published(text: str) -> InputError:
+    return InputError("bad_published", f"not an RFC 3339 date and time: {text[:64]!r}")

@@ -13,7 +13,7 @@ import msgspec
 from streamdedup.article import milliseconds, rfc3339
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where on Kafka the article came from."""
 
     topic: str
@@ -21,7 +21,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     offset: int
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether an article is new.  The last match fields are None for a unique article."""
 
     id: str
@@ -35,7 +35,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     source: Source | None = None
 
 
-class Rejection(msgspec.Struct, frozen=True, kw_only=True):
+class Rejection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An article that cannot be judged, such as one without a single word."""
 
     id: str
@@ -43,7 +43,7 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
 
 
-class _WireVerdict(msgspec.Struct, frozen=True):
+class _WireVerdict(msgspec.Struct, frozen=True, gc=False):
     id: str
     verdict: str
     story: str

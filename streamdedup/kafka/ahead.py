@@ -6,7 +6,6 @@ and one is being made, which bounds the memory.
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
 from types import TracebackType
@@ -15,7 +14,6 @@ from typing import Self
 from streamdedup.kafka.intake import Intake, Prepared
 
 _LOOK_SECONDS = 0.1
-_SWITCH_SECONDS = 0.0002
 
 
 class Ahead:
@@ -36,10 +34,6 @@ class Ahead:
         return done.result()
 
     def __enter__(self) -> Self:
-        # Both threads leave and enter compiled code all the time, and whoever comes back to Python
-        # waits for the other to give way: five milliseconds by default, a batch has a hundred.
-        self._switch_seconds = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_SECONDS)
         return self
 
     def __exit__(
@@ -48,7 +42,6 @@ class Ahead:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        sys.setswitchinterval(self._switch_seconds)
         self._closed.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 

@@ -31,7 +31,7 @@ import xxhash
 
 from streamdedup.errors import ChangelogMismatch
 from streamdedup.store.manifest import FORMAT
-from streamdedup.verdict import Verdict
+from streamdedup.verdict import Source, Verdict
 
 VERSION = 1
 HEADER = struct.Struct("<BBiqqQHHHH")
@@ -47,18 +47,10 @@ OUTCOMES = (
 _CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}
 
 
-class Place(NamedTuple):
-    """Where an article stands in the input."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
 class Entry(NamedTuple):
     """A changelog record, read."""
 
-    place: Place
+    place: Source
     event_ms: int
     verdict: str
     reason: str
@@ -77,7 +69,7 @@ class Changelog:
         self.fingerprint = xxhash.xxh3_64_intdigest(self.parameters)
 
     def encode(
-        self, place: Place, verdict: Verdict, record: bytes = b"", *, first: bool = False
+        self, place: Source, verdict: Verdict, record: bytes = b"", *, first: bool = False
     ) -> bytes:
         """A value; `first` is the one that carries the parameters for its transaction."""
         topic = place.topic.encode()
@@ -145,10 +137,12 @@ def read_entry(value: bytes) -> Entry:
 
     >>> from streamdedup.verdict import Verdict
     >>> value = Changelog({"k": "3"}).encode(
-    ...     Place("wire", 0, 7), Verdict(id="a", verdict="unique", story="a"), b"record"
+    ...     Source(topic="wire", partition=0, offset=7),
+    ...     Verdict(id="a", verdict="unique", story="a"),
+    ...     b"record",
     ... )
     >>> read_entry(value).place, read_entry(value).reason, read_entry(value).record
-    (Place(topic='wire', partition=0, offset=7), 'new', b'record')
+    (Source(topic='wire', partition=0, offset=7), 'new', b'record')
     """
     (_, code, partition, offset, event_ms, _, *lengths) = HEADER.unpack_from(value)
     parts, at = [], HEADER.size
@@ -156,7 +150,7 @@ def read_entry(value: bytes) -> Entry:
         parts.append(value[at : at + length])
         at += length
     verdict, reason = OUTCOMES[code]
-    place = Place(parts[0].decode(), partition, offset)
+    place = Source(topic=parts[0].decode(), partition=partition, offset=offset)
     return Entry(place, event_ms, verdict, reason, parts[1], parts[2], value[at:])
 
 

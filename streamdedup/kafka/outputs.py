@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from streamdedup.config import KafkaConfig
 from streamdedup.engine import Decision
-from streamdedup.kafka.changelog import Changelog, Place
+from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.dead_letters import (
     CUT,
     STAGE_JUDGE,
@@ -37,6 +37,7 @@ class Judged(NamedTuple):
     """An article that got a verdict, the record it came in, and what the store keeps of it."""
 
     record: Message
+    source: Source
     verdict: Verdict
     stored: bytes
 
@@ -74,7 +75,8 @@ def judged_batch(prepared: Prepared, decision: Decision) -> JudgedBatch:
         if isinstance(outcome, Rejection):
             dead.append(DeadLetter(place, STAGE_JUDGE, outcome.reason, outcome.detail))
         else:
-            judged.append(Judged(prepared.records[place], outcome, stored.get(article, b"")))
+            record = prepared.records[place]
+            judged.append(Judged(record, _source(record), outcome, stored.get(article, b"")))
     dead.sort()
     return JudgedBatch(prepared, decision, judged, dead)
 
@@ -108,11 +110,9 @@ class Outputs:
         produce, topic = self._producer.produce, self._config.verdicts
         partitions = self._topics.verdicts
         pass_through = bool(self._config.unique)
-        for record, verdict, _ in batch.judged:
-            source_topic, partition, offset = _place(record)
-            source = Source(topic=source_topic, partition=partition, offset=offset)
+        for record, source, verdict, _ in batch.judged:
             value = encode_verdict(verdict, source)
-            produce(topic, value, record.key(), partition % partitions)
+            produce(topic, value, record.key(), source.partition % partitions)
             if pass_through and verdict.verdict == "unique":
                 self._unique(record, verdict)
         for letter in batch.dead:
@@ -126,8 +126,8 @@ class Outputs:
             self._changelog.encode,
         )
         last = len(batch.judged) - 1
-        for number, (record, verdict, stored) in enumerate(batch.judged):
-            value = encode(_place(record), verdict, stored, first=number == 0)
+        for number, (_, source, verdict, stored) in enumerate(batch.judged):
+            value = encode(source, verdict, stored, first=number == 0)
             if number == last:
                 written = LastWritten(value)
                 produce(topic, value, None, 0, written.delivered)
@@ -165,8 +165,12 @@ class Outputs:
         )
 
 
-def _place(record: Message) -> Place:
-    return Place(record.topic() or "", record.partition() or 0, record.offset() or 0)
+def _source(record: Message) -> Source:
+    return Source(
+        topic=record.topic() or "",
+        partition=record.partition() or 0,
+        offset=record.offset() or 0,
+    )
 
 
 def _room(headers: list[Header]) -> int:

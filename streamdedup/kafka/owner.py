@@ -33,6 +33,7 @@ from streamdedup.kafka.membership import Member, Ownership
 from streamdedup.kafka.outputs import JudgedBatch, judged_batch
 from streamdedup.kafka.replica import Replica
 from streamdedup.kafka.report import InputReport, Listener, Place, Role
+from streamdedup.kafka.settled import settled
 from streamdedup.kafka.source import Source
 from streamdedup.kafka.told import StopWatch, batch_report
 from streamdedup.kafka.topics import OutputTopics, input_partitions
@@ -102,7 +103,7 @@ class Owner:
         intake = Intake(source, s.config.input, engine.sketch, s.config.kafka.batch_articles)
         look = Every(_LOOK_FOR_PARTITIONS_SECONDS, at_once=False)
         report = Every(_REPORT_SECONDS)
-        with Ahead(intake) as ahead:
+        with settled(), Ahead(intake) as ahead:
             while self._still_owner():
                 prepared = ahead.take(_WAIT_SECONDS)
                 if look.due():

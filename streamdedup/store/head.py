@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamdedup.compiled import compiled
+from streamdedup.machine import prefetch
 from streamdedup.store.contract import Hits
+
+_AHEAD = 16  # keys whose slots are on their way from memory while one is dealt with
 
 
 class Head:
@@ -26,8 +29,8 @@ class Head:
         self.count = 0
         self.last_seen_ms = 0
         self.entries = 0
-        # Slot: key, then number of its newest entry plus one (0 = free slot).
-        self._slots = np.zeros((slots, 2), np.uint64)
+        # Slot: key, then number of its newest entry plus one (0 = free slot), one after another.
+        self._slots = np.zeros(2 * slots, np.uint64)
         # Entry: the article (counted from base), and the entry before it under the same key.
         self._article = np.empty(entries, np.uint32)
         self._before = np.empty(entries, np.uint32)
@@ -84,19 +87,22 @@ def _insert(
     keys: NDArray[np.uint64],
     key_starts: NDArray[np.int64],
 ) -> int:
-    last = np.uint64(len(slots) - 1)
+    mask = np.uint64(len(slots) // 2 - 1)
+    one = np.uint64(1)
+    end = key_starts[-1]
     for index in range(len(key_starts) - 1):
         for at in range(key_starts[index], key_starts[index + 1]):
+            prefetch(slots, (keys[min(at + _AHEAD, end - 1)] & mask) << one)
             key = keys[at]
-            slot = key & last
-            while slots[slot, 1] != 0 and slots[slot, 0] != key:
-                slot = (slot + np.uint64(1)) & last
-            slots[slot, 0] = key
+            slot = key & mask
+            while slots[(slot << one) + one] != 0 and slots[slot << one] != key:
+                slot = (slot + one) & mask
+            slots[slot << one] = key
             article[entries] = first_article + index
-            before[entries] = slots[slot, 1]
+            before[entries] = slots[(slot << one) + one]
             key_of[entries] = key
             entries += 1
-            slots[slot, 1] = entries
+            slots[(slot << one) + one] = entries
     return entries
 
 
@@ -109,21 +115,31 @@ def _probe(
     base: int,
     most: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    last = np.uint64(len(slots) - 1)
-    numbers = np.empty(len(keys) * most, np.int64)
+    mask = np.uint64(len(slots) // 2 - 1)
+    one = np.uint64(1)
+    # A free slot answers most keys.  Asked without a branch, nothing is guessed wrong, and many
+    # slots are on their way from memory at a time.
+    busy = np.empty(len(keys), np.int64)
+    left = 0
+    for at in range(len(keys)):
+        busy[left] = at
+        left += np.int64(slots[((keys[at] & mask) << one) + one] != 0)
+    numbers = np.empty(left * most, np.int64)
     starts = np.zeros(len(keys) + 1, np.int64)
     used = 0
-    for at in range(len(keys)):
+    for place in range(left):
+        at = busy[place]
         key = keys[at]
-        slot = key & last
-        while slots[slot, 1] != 0 and slots[slot, 0] != key:
-            slot = (slot + np.uint64(1)) & last
-        entry = np.int64(slots[slot, 1])
-        taken = 0
-        while entry != 0 and taken < most:
+        slot = key & mask
+        while slots[(slot << one) + one] != 0 and slots[slot << one] != key:
+            slot = (slot + one) & mask
+        entry = np.int64(slots[(slot << one) + one])
+        before_this = used
+        while entry != 0 and used < before_this + most:
             numbers[used] = base + np.int64(article[entry - 1])
             entry = np.int64(before[entry - 1])
             used += 1
-            taken += 1
-        starts[at + 1] = used
+        starts[at + 1] = used - before_this
+    for at in range(len(keys)):
+        starts[at + 1] += starts[at]
     return numbers[:used].copy(), starts
