@@ -13,8 +13,13 @@ from typing import Any
 
 import pytest
 from broker import broker, local_kafka, mark_kafka_tests, own_broker, report_unproven
+from hypothesis import settings
 
 __all__ = ["broker", "local_kafka", "own_broker"]
+
+# The first example of many a test compiles what it tests; time is measured in benchmarks.
+settings.register_profile("streamdedup", deadline=None)
+settings.load_profile("streamdedup")
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "streamdedup" / "sample"

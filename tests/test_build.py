@@ -92,7 +92,7 @@ def test_no_write_brings_more_of_a_filter_than_its_share_and_a_piece(
 
 
 # Of each attempt, how many steps, and whether its write fails.
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(plan=st.lists(st.tuples(st.integers(1, GEOMETRY.pages(0)), st.booleans()), max_size=12))
 def test_a_step_that_could_not_be_written_is_done_again_and_the_filter_is_whole(
     plan: list[tuple[int, bool]], tmp_path_factory: pytest.TempPathFactory

@@ -32,7 +32,7 @@ def laid_out(sets: list[frozenset[int]]) -> tuple[np.ndarray, np.ndarray]:  # ty
     return np.array([value for one in sets for value in sorted(one)], np.uint32), ends
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(SETS, SETS, THRESHOLDS, THRESHOLDS, st.integers(1, 20))
 def test_every_pair_is_judged_as_sets_are(
     left: list[frozenset[int]],

@@ -29,7 +29,7 @@ Outcomes = list[Verdict | Rejection]
 HOUR_MS = 3_600_000
 START_MS = 20_000 * 24 * HOUR_MS
 BASES = [text.split() for text in (HARBOUR, ORCHARD, HARBOUR + " " + ORCHARD)]
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 def variant(base: int, first: int, words: int, edits: int) -> str:

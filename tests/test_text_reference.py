@@ -66,14 +66,14 @@ def results(shingler: Shingler, texts: list[str]) -> list[Reference]:
     return [result(sets, article) for article in range(len(texts))]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(TEXTS, max_size=6))
 def test_stop_word_shingles_of_a_batch_are_those_of_the_reference(texts: list[str]) -> None:
     reference = ReferenceShingler()
     assert results(Shingler(), texts) == [reference.shingle(text) for text in texts]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(TEXTS, max_size=4),
     st.sampled_from(["word", "char"]),
@@ -88,14 +88,14 @@ def test_k_shingles_are_those_of_the_reference(
     assert got == [reference.shingle(text) for text in texts]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text("ab ", max_size=200), st.integers(1, 3), st.sampled_from(["word", "char"]))
 def test_a_bag_of_many_repeats_is_that_of_the_reference(text: str, k: int, unit: str) -> None:
     reference = ReferenceShingler(unit=unit, k=k, bag=True)
     assert results(Shingler(unit=unit, k=k, bag=True), [text]) == [reference.shingle(text)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PROSE, st.sampled_from([0.0, 0.05, 0.3, 0.5, 1.0]))
 def test_the_share_of_stop_words_decides_as_in_the_reference(text: str, share: float) -> None:
     reference = ReferenceShingler(stop_share=share)
@@ -110,7 +110,7 @@ def test_long_texts_are_those_of_the_reference(words: int) -> None:
     assert results(Shingler(), [text]) == [ReferenceShingler().shingle(text)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(TEXTS, min_size=1, max_size=8), st.data())
 def test_a_batch_may_be_split_anywhere(texts: list[str], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(texts)))
@@ -119,7 +119,7 @@ def test_a_batch_may_be_split_anywhere(texts: list[str], data: st.DataObject) ->
     assert results(shingler, texts) == apart
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(LOOSE)
 def test_normalising_twice_changes_nothing_more(text: str) -> None:
     once = normalise(text)
@@ -133,7 +133,7 @@ def test_every_character_alone_normalises_once_and_for_all() -> None:
             assert normalise(once) == once, hex(point)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(LOOSE)
 @example("a\u1ffdb")  # decomposes into an acute accent standing alone, one of the apostrophes
 def test_canonically_equal_texts_have_equal_shingles(text: str) -> None:

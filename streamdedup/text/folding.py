@@ -1,6 +1,6 @@
 """UTF-8 in, folded UTF-8 out, with a byte beside each byte that says what it is part of.
 
-ASCII goes eight bytes at a time; every other character by the tables.
+ASCII is folded all at once, then taken over between the other characters, which go by the tables.
 """
 
 from __future__ import annotations
@@ -38,17 +38,7 @@ MOST_FOLDED_BYTES = 11
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _LOW_BITS = np.uint64(0x0101010101010101)
-_7 = np.uint64(7)
-_6 = np.uint64(6)
-_2 = np.uint64(2)
-
-
-@inlined
-def _between(word: np.uint64, first: int, last: int) -> np.uint64:
-    """The high bit of every byte of an ASCII word that lies between two characters."""
-    reaches = word + np.uint64(0x80 - first) * _LOW_BITS
-    passes = word + np.uint64(0x7F - last) * _LOW_BITS
-    return (reaches ^ passes) & _HIGH_BITS
+_8bit = np.uint8
 
 
 @inlined
@@ -80,6 +70,20 @@ def _encoded(point: Integer) -> tuple[np.uint64, int]:
 
 
 @compiled
+def _fold_as_ascii(text: Bytes, folded: Bytes, kinds: Bytes) -> None:
+    """Every byte as if it were ASCII: so plain a loop that it is compiled to vectors."""
+    for at in range(len(text)):
+        byte = text[at]
+        is_capital = _8bit(_8bit(byte - _8bit(0x41)) < _8bit(26))
+        small = _8bit(byte | _8bit(is_capital << _8bit(5)))
+        is_letter = _8bit(_8bit(small - _8bit(0x61)) < _8bit(26))
+        is_digit = _8bit(_8bit(small - _8bit(0x30)) < _8bit(10))
+        is_quote = _8bit(small == _8bit(0x60)) | _8bit(small == _8bit(0x27))
+        folded[at] = _8bit(0x27) if is_quote else small
+        kinds[at] = is_letter | is_digit | _8bit(is_quote << _8bit(1))
+
+
+@compiled
 def fold(
     text: Bytes,
     at: Integer,
@@ -87,25 +91,35 @@ def fold(
     entries: NDArray[np.uint32],
     expansion_starts: NDArray[np.int32],
     expansions: NDArray[np.uint32],
+    ascii: Bytes,
+    ascii_kinds: Bytes,
     folded: Bytes,
     kinds: Bytes,
 ) -> int:
     """Write the folded bytes of `text[at:end]` and their kinds; return how many.
 
+    `ascii` and `ascii_kinds` are room for as many bytes as the text has, and `PADDING`.
     Behind them the kinds go on as separators for `PADDING` bytes.
     """
     size = 0
+    first_byte = at
+    _fold_as_ascii(text[at:end], ascii, ascii_kinds)
     unspaced = False  # marks belong to a character of an unspaced script
     while at < end:
         word = load_word(text, at)
+        # A branch that is nearly always guessed right: where to go on does not wait for the word.
+        while end - at > 8 and word & _HIGH_BITS == 0:
+            store_word(folded, size, load_word(ascii, at - first_byte))
+            store_word(kinds, size, load_word(ascii_kinds, at - first_byte))
+            size += 8
+            at += 8
+            word = load_word(text, at)
+            unspaced = False
         plain = min(lowest_bit(word & _HIGH_BITS) >> 3, end - at)
         if plain > 0:
-            # Eight bytes at once; what is not plain is written over by what follows.
-            small = word | _between(word, 0x41, 0x5A) >> _2
-            small ^= (_between(small, 0x60, 0x60) >> _7) * np.uint64(0x60 ^ 0x27)
-            letters = _between(small, 0x61, 0x7A) | _between(small, 0x30, 0x39)
-            store_word(folded, size, small)
-            store_word(kinds, size, letters >> _7 | _between(small, 0x27, 0x27) >> _6)
+            # What is not plain is written over by what follows.
+            store_word(folded, size, load_word(ascii, at - first_byte))
+            store_word(kinds, size, load_word(ascii_kinds, at - first_byte))
             size += plain
             at += plain
             unspaced = False

@@ -66,15 +66,24 @@ def _stop_shingles(
     bit: np.uint64,
     stops_only: bool,
     places: NDArray[np.uint32],
+    likely: int,
     out: U64,
 ) -> int:
     """Write a shingle for every stop word (or every word), marked if it is "a stop word and two
     content words"."""
     one, two = np.uint64(1), np.uint64(2)
     made = 0
-    for token in range(count - 2):  # no branch: stop words cannot be predicted
-        places[made] = token
-        made += np.int64((masks[token] >> bit) & one) | np.int64(not stops_only)
+    if stops_only:
+        while likely > 0 and np.int64(places[likely - 1]) >= count - 2:
+            likely -= 1
+        for at in range(likely):  # no branch: stop words cannot be predicted
+            token = np.uint64(places[at])
+            places[made] = token
+            made += np.int64((masks[token] >> bit) & one)
+    else:
+        made = max(count - 2, 0)
+        for at in range(made):
+            places[at] = at
     for at in range(made):
         token = np.uint64(places[at])
         later = masks[token + one] | masks[token + two]
@@ -189,6 +198,8 @@ def shingle_batch(
         longest = max(longest, starts[article + 1] - starts[article])
     # Room for the worst that folding can do; memory that is not touched costs nothing.
     room = MOST_FOLDED_BYTES * longest + _BLOCK
+    ascii = np.empty(longest + PADDING, np.uint8)
+    ascii_kinds = np.empty(longest + PADDING, np.uint8)
     folded = np.empty(room, np.uint8)
     kinds = np.empty(room, np.uint8)
     bounds = np.empty(room + 8, np.int32)
@@ -214,6 +225,8 @@ def shingle_batch(
             entries,
             expansion_starts,
             expansions,
+            ascii,
+            ascii_kinds,
             folded,
             kinds,
         )
@@ -232,13 +245,13 @@ def shingle_batch(
         if tokens == 0:
             modes[article] = MODE_EMPTY
         elif unit == STOP_UNIT and 2 * unspaced <= tokens:
-            find_stops(units, tokens, slots, seen, places, masks)
-            language, hits = vote(masks, tokens, planes)
+            likely = find_stops(units, tokens, slots, seen, places, masks)
+            language, hits = vote(masks, places, likely, planes)
             languages[article] = language
             stops_only = hits >= stop_share * tokens and hits > 0
             modes[article] = MODE_STOP if stops_only else MODE_WORD
             bit = np.uint64(language & 63)
-            made = _stop_shingles(units, masks, tokens, bit, stops_only, places, out)
+            made = _stop_shingles(units, masks, tokens, bit, stops_only, places, likely, out)
         else:
             width = UNSPACED_K if unit == STOP_UNIT else k
             if unit == STOP_UNIT:

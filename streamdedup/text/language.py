@@ -46,8 +46,9 @@ def find_stops(
     seen: NDArray[np.uint8],
     places: NDArray[np.uint32],
     masks: U64,
-) -> None:
-    """Write by token the languages in which it is a stop word."""
+) -> int:
+    """Write by token the languages in which it is a stop word, and the places of those that may be
+    one; return how many these are."""
     last = np.uint64(len(slots) - 1)
     likely = 0
     for token in range(count):  # no branch: stop words cannot be predicted
@@ -62,18 +63,19 @@ def find_stops(
         while slots[slot, 1] != 0 and slots[slot, 0] != word:
             slot = (slot + np.uint64(1)) & last
         masks[token] = slots[slot, 1]
+    return likely
 
 
 @compiled
-def vote(masks: U64, count: int, planes: U64) -> tuple[int, int]:
+def vote(masks: U64, places: NDArray[np.uint32], count: int, planes: U64) -> tuple[int, int]:
     """The language with the most stop words and its hits; ties go to the lower number.
 
     Counters are kept as bit planes: adding a mask to all 64 of them is a binary carry.
     """
     planes[:] = 0
     ones = twos = fours = eights = np.uint64(0)
-    for token in range(count):
-        carry = masks[token]
+    for at in range(count):
+        carry = masks[places[at]]
         ones, carry = ones ^ carry, ones & carry
         twos, carry = twos ^ carry, twos & carry
         fours, carry = fours ^ carry, fours & carry
