@@ -12,10 +12,15 @@ from streamdedup.kafka.settled import settled
 
 def test_it_is_as_before_afterwards() -> None:
     before = gc.get_threshold(), sys.getswitchinterval()
-    with pytest.raises(ZeroDivisionError), settled():
-        assert gc.get_threshold()[0] > before[0][0]
-        assert sys.getswitchinterval() < before[1]
-        assert gc.get_freeze_count() > 0
-        raise ZeroDivisionError
+
+    def judge() -> None:
+        with settled():
+            assert gc.get_threshold()[0] > before[0][0]
+            assert sys.getswitchinterval() < before[1]
+            assert gc.get_freeze_count() > 0
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        judge()
     assert (gc.get_threshold(), sys.getswitchinterval()) == before
     assert gc.get_freeze_count() == 0

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.compiled import compiled
+from streamdedup.compiled import compiled, inlined
 from streamdedup.machine import prefetch
 from streamdedup.store.contract import Hits
 
+_KEY_HALF = np.uint64(0xFFFF_FFFF_0000_0000)
+_ENTRY = np.uint64(0xFFFF_FFFF)
 _AHEAD = 16  # keys whose slots are on their way from memory while one is dealt with
 
 
@@ -29,8 +31,9 @@ class Head:
         self.count = 0
         self.last_seen_ms = 0
         self.entries = 0
-        # Slot: key, then number of its newest entry plus one (0 = free slot), one after another.
-        self._slots = np.zeros(2 * slots, np.uint64)
+        # Slot: half of a key, and the number of the key's newest entry plus one (0 = free slot).
+        # Small, because the first articles of a head touch all of it.
+        self._slots = np.zeros(slots, np.uint64)
         # Entry: the article (counted from base), and the entry before it under the same key.
         self._article = np.empty(entries, np.uint32)
         self._before = np.empty(entries, np.uint32)
@@ -69,11 +72,27 @@ class Head:
 
     def probe(self, keys: NDArray[np.uint64], most: int) -> Hits:
         """The newest entries under every key."""
-        return Hits(*_probe(self._slots, self._article, self._before, keys, self.base, most))
+        return Hits(
+            *_probe(self._slots, self._article, self._before, self._key, keys, self.base, most)
+        )
 
     def keys_and_articles(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """All keys in order of arrival, and by key its article counted from base."""
         return self._key[: self.entries], self._article[: self.entries]
+
+
+@inlined
+def _slot_of(key: np.uint64, slots: NDArray[np.uint64], key_of: NDArray[np.uint64]) -> np.uint64:
+    """The slot that has the key, or the free one in which its search ends."""
+    mask = np.uint64(len(slots) - 1)
+    slot = key & mask
+    while True:
+        found = slots[slot]
+        if found == 0 or (
+            (found ^ key) & _KEY_HALF == 0 and key_of[(found & _ENTRY) - np.uint64(1)] == key
+        ):
+            return slot
+        slot = (slot + np.uint64(1)) & mask
 
 
 @compiled
@@ -87,22 +106,18 @@ def _insert(
     keys: NDArray[np.uint64],
     key_starts: NDArray[np.int64],
 ) -> int:
-    mask = np.uint64(len(slots) // 2 - 1)
-    one = np.uint64(1)
+    mask = np.uint64(len(slots) - 1)
     end = key_starts[-1]
     for index in range(len(key_starts) - 1):
         for at in range(key_starts[index], key_starts[index + 1]):
-            prefetch(slots, (keys[min(at + _AHEAD, end - 1)] & mask) << one)
+            prefetch(slots, keys[min(at + _AHEAD, end - 1)] & mask)
             key = keys[at]
-            slot = key & mask
-            while slots[(slot << one) + one] != 0 and slots[slot << one] != key:
-                slot = (slot + one) & mask
-            slots[slot << one] = key
+            slot = _slot_of(key, slots, key_of)
             article[entries] = first_article + index
-            before[entries] = slots[(slot << one) + one]
+            before[entries] = slots[slot] & _ENTRY
             key_of[entries] = key
             entries += 1
-            slots[(slot << one) + one] = entries
+            slots[slot] = (key & _KEY_HALF) | np.uint64(entries)
     return entries
 
 
@@ -111,35 +126,31 @@ def _probe(
     slots: NDArray[np.uint64],
     article: NDArray[np.uint32],
     before: NDArray[np.uint32],
+    key_of: NDArray[np.uint64],
     keys: NDArray[np.uint64],
     base: int,
     most: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    mask = np.uint64(len(slots) // 2 - 1)
-    one = np.uint64(1)
+    mask = np.uint64(len(slots) - 1)
     # A free slot answers most keys.  Asked without a branch, nothing is guessed wrong, and many
     # slots are on their way from memory at a time.
     busy = np.empty(len(keys), np.int64)
     left = 0
     for at in range(len(keys)):
         busy[left] = at
-        left += np.int64(slots[((keys[at] & mask) << one) + one] != 0)
+        left += np.int64(slots[keys[at] & mask] != 0)
     numbers = np.empty(left * most, np.int64)
     starts = np.zeros(len(keys) + 1, np.int64)
     used = 0
     for place in range(left):
         at = busy[place]
-        key = keys[at]
-        slot = key & mask
-        while slots[(slot << one) + one] != 0 and slots[slot << one] != key:
-            slot = (slot + one) & mask
-        entry = np.int64(slots[(slot << one) + one])
-        before_this = used
-        while entry != 0 and used < before_this + most:
+        entry = np.int64(slots[_slot_of(keys[at], slots, key_of)] & _ENTRY)
+        first = used
+        while entry != 0 and used < first + most:
             numbers[used] = base + np.int64(article[entry - 1])
             entry = np.int64(before[entry - 1])
             used += 1
-        starts[at + 1] = used - before_this
+        starts[at + 1] = used - first
     for at in range(len(keys)):
         starts[at + 1] += starts[at]
     return numbers[:used].copy(), starts
