@@ -1,6 +1,6 @@
 """What the Kafka service could reach and what it reaches, on a real broker on this machine.
 
-    python benchmarks/kafka.py [--articles 100000] [--batch 2000] [--rounds 3] [--json]
+    python benchmarks/kafka.py [--articles 200000] [--batch 2000] [--rounds 3] [--json]
 
 Part (a) is a loop that does nothing but Kafka (`kafka_loop.py`), part (b) the service itself
 (`kafka_service.py`).  Every round has output topics of its own and works off the same input;
@@ -142,7 +142,7 @@ def text(figures: dict[str, Any]) -> Iterator[str]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--articles", type=int, default=100_000, metavar="N")
+    parser.add_argument("--articles", type=int, default=200_000, metavar="N")
     parser.add_argument("--batch", type=int, default=2_000, metavar="N", help="a transaction")
     parser.add_argument("--partitions", type=int, default=1, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")

@@ -239,7 +239,7 @@ OTHER_VALUES = {
     "match.verify": st.just("signature"),
     "state.head_articles": st.integers(17, 99),
     "state.fan_in": st.sampled_from([4, 8, 16]),
-    "state.filter_bits": st.integers(13, 32),
+    "state.filter_bits": st.integers(4, 32).filter(lambda bits: bits != 16),
     "state.bucket_entries": st.integers(1, 31),
 }
 TINY_HEAD = ["state.head_articles=16", "state.fan_in=2", "state.cache_mib=8"]
