@@ -136,11 +136,21 @@ class Deduplicator:
         """The pure part: payloads and keys."""
         return sketched(self.scheme, items)
 
+    def foresee(self, sketch: Sketch) -> Sketch:
+        """Look into the index for what will hardly change until the batch's turn.
+
+        Another thread may do it while earlier batches are decided and applied; it changes no
+        verdict.
+        """
+        self._check_open()
+        keys = sketch.keys
+        return replace(sketch, foreseen=self.store.foresee(keys.values, keys.starts))
+
     def decide(self, sketch: Sketch, lap: Lap = _unheard) -> Decision:
         """Probe, verify, choose.  Reads only."""
         self._check_open()
         keys, store = sketch.keys, self.store
-        hits = store.probe(keys.values, keys.starts)
+        hits = store.probe(keys.values, keys.starts, sketch.foreseen)
         lap("probe")
         gate = Gate(
             sketch.ids,

@@ -15,13 +15,14 @@ from streamdedup.article import FIRST_MS, LAST_MS
 from streamdedup.clock import UNDATED
 from streamdedup.identity import all_keys
 from streamdedup.schemes.contract import Item, Keys, Payloads, Scheme
+from streamdedup.store.contract import Foreseen
 from streamdedup.store.records import MAX_ID_BYTES
 from streamdedup.verdict import Rejection
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """Everything that can be known of a batch without the index; safe to make ahead."""
+    """Everything that can be known of a batch before its turn; safe to make ahead."""
 
     items: Sequence[Item]
     ids: list[bytes]
@@ -29,6 +30,7 @@ class Sketch:
     refused: dict[int, Rejection]
     payloads: Payloads
     keys: Keys
+    foreseen: Foreseen | None = None
 
 
 def sketched(scheme: Scheme, items: Sequence[Item]) -> Sketch:

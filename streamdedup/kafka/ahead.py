@@ -6,13 +6,15 @@ and one is being made, which bounds the memory.
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from types import TracebackType
 from typing import Self
 
 from streamdedup.kafka.intake import Intake, Prepared
 
+_BATCHES = 2
 _LOOK_SECONDS = 0.1
 
 
@@ -23,15 +25,15 @@ class Ahead:
         self._intake = intake
         self._closed = Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ahead")
-        self._next: Future[Prepared | None] = self._pool.submit(self._make)
+        self._made = deque(self._pool.submit(self._make) for _ in range(_BATCHES))
 
     def take(self, timeout_seconds: float) -> Prepared | None:
         """The next batch, or None if nothing has arrived in time; the one after it is begun."""
-        wait([self._next], timeout_seconds)
-        if not self._next.done():
+        wait([self._made[0]], timeout_seconds)
+        if not self._made[0].done():
             return None
-        done, self._next = self._next, self._pool.submit(self._make)
-        return done.result()
+        self._made.append(self._pool.submit(self._make))
+        return self._made.popleft().result()
 
     def __enter__(self) -> Self:
         return self

@@ -1,11 +1,10 @@
-"""From Kafka records to a sketched batch: everything that can be done before the index is asked.
+"""From Kafka records to a sketched batch: everything that can be done before its turn.
 
-It is pure but for reading the input, so it runs beside the commit of the batch before.
+It changes nothing but the place in the input, so it runs beside the batch before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -13,13 +12,13 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from streamdedup.article import Article, ArticleDecoder
 from streamdedup.config import InputConfig
+from streamdedup.engine import Deduplicator
 from streamdedup.errors import InputError
 from streamdedup.kafka.dead_letters import STAGE_DECODE, DeadLetter
 from streamdedup.kafka.source import Source
 from streamdedup.sketched import Sketch
 
 _YEAR_10000_MS = 253_402_300_800_000
-Sketcher = Callable[[Sequence[Article]], Sketch]
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,18 @@ class Prepared:
     gather_seconds: float
     decode_seconds: float
     sketch_seconds: float
+    foresee_seconds: float
 
 
 class Intake:
     """Gathers, decodes and sketches one batch at a time."""
 
     def __init__(
-        self, source: Source, config: InputConfig, sketcher: Sketcher, most_records: int
+        self, source: Source, config: InputConfig, engine: Deduplicator, most_records: int
     ) -> None:
         self._source = source
         self._decode = ArticleDecoder(config).decode
-        self._sketcher = sketcher
+        self._engine = engine
         self._most_records = most_records
 
     def next_batch(self, timeout_seconds: float) -> Prepared | None:
@@ -63,7 +63,9 @@ class Intake:
             except InputError as error:
                 dead.append(DeadLetter(place, STAGE_DECODE, error.reason, error.detail))
         decoded = perf_counter()
-        sketch = self._sketcher(articles)
+        sketch = self._engine.sketch(articles)
+        sketched = perf_counter()
+        sketch = self._engine.foresee(sketch)
         return Prepared(
             records,
             places,
@@ -71,7 +73,8 @@ class Intake:
             sketch,
             gather_seconds=gathered - started,
             decode_seconds=decoded - gathered,
-            sketch_seconds=perf_counter() - decoded,
+            sketch_seconds=sketched - decoded,
+            foresee_seconds=perf_counter() - sketched,
         )
 
     def _article(self, record: Message) -> Article:

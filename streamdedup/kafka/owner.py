@@ -100,7 +100,7 @@ class Owner:
     def _judge(self, committer: Commits, source: Source) -> None:
         s = self._s
         engine = s.replica.engine
-        intake = Intake(source, s.config.input, engine.sketch, s.config.kafka.batch_articles)
+        intake = Intake(source, s.config.input, engine, s.config.kafka.batch_articles)
         look = Every(_LOOK_FOR_PARTITIONS_SECONDS, at_once=False)
         report = Every(_REPORT_SECONDS)
         with settled(), Ahead(intake) as ahead:

@@ -50,11 +50,12 @@ class CommitFailure(StrEnum):
 
 @dataclass(frozen=True)
 class StageSeconds:
-    """Where the time of a batch went; the first three are spent beside the commit before."""
+    """Where the time of a batch went; the first four are spent beside the batch before."""
 
     gather: float = 0.0
     decode: float = 0.0
     sketch: float = 0.0
+    foresee: float = 0.0
     probe: float = 0.0
     verify: float = 0.0
     decide: float = 0.0

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_COLLECT_AT = (50_000, 20, 50)
+_COLLECT_AT = (1_000_000, 20, 50)
 _SWITCH_SECONDS = 0.0002
 
 

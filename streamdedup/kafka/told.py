@@ -62,6 +62,7 @@ def batch_report(
             gather=prepared.gather_seconds,
             decode=prepared.decode_seconds,
             sketch=prepared.sketch_seconds,
+            foresee=prepared.foresee_seconds,
             probe=watch.seconds["probe"],
             verify=watch.seconds["verify"],
             decide=watch.seconds["decide"],

@@ -23,7 +23,18 @@ _SIMILARITY = tuple(round(0.5 + 0.05 * step, 2) for step in range(11))
 _COUNTS = (0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000)
 _SHINGLES = (0, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000)
 
-STAGES = ("gather", "decode", "sketch", "probe", "verify", "decide", "produce", "commit", "apply")
+STAGES = (
+    "gather",
+    "decode",
+    "sketch",
+    "foresee",
+    "probe",
+    "verify",
+    "decide",
+    "produce",
+    "commit",
+    "apply",
+)
 _VERDICTS = (
     ("unique", "new"),
     ("unique", "revision"),

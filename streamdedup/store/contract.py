@@ -24,6 +24,16 @@ class Hits:
     starts: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Foreseen:
+    """A part of an answer to `probe`, got ahead: it holds as long as `state` is the store's."""
+
+    state: object
+    hits: Hits
+    records: dict[int, bytes]  # what was read on the way, and is soon to be fetched
+    pages_read: int
+
+
 class Store(Protocol):
     """Buckets and records.  `probe` and `fetch` only read; `append` is one atomic write."""
 
@@ -50,10 +60,22 @@ class Store(Protocol):
         The caller's own note of how far its source is contained here, atomic with the records.
         """
 
-    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
+    def foresee(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Foreseen | None:
+        """Look up what appends seldom change; another thread may do it beside everything else.
+
+        None if there is nothing to be gained.
+        """
+
+    def probe(
+        self,
+        keys: NDArray[np.uint64],
+        starts: NDArray[np.int64],
+        foreseen: Foreseen | None = None,
+    ) -> Hits:
         """What lies in the bucket of each key, newest first, at most `bucket_entries`.
 
-        Keys come by article, article i's from `starts[i]` on: a hint that changes no answer.
+        Keys come by article, article i's from `starts[i]` on: a hint that changes no answer, no
+        more than what was foreseen for the same keys, however long ago.
         """
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:

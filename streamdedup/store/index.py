@@ -7,21 +7,30 @@ leaves both as they were and the same step may be tried again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamdedup.store.build import Build, FullHead, Neighbours
-from streamdedup.store.contract import Hits
+from streamdedup.store.contract import Foreseen, Hits
 from streamdedup.store.database import FILTERS, PAGES, RECORDS, Batch, Database
 from streamdedup.store.head import Head
 from streamdedup.store.hits import newer_then_older
 from streamdedup.store.manifest import Manifest, put_manifest, read_manifest
 from streamdedup.store.pieces import load_segment
-from streamdedup.store.probe import KeysOfArticles, Probe
+from streamdedup.store.probe import Probe
 from streamdedup.store.records import record_key
 from streamdedup.store.segments import Geometry, LiveSegment, segment_key
+
+
+# The keys of stored articles: row i is keys[starts[i]:starts[i + 1]].  Records that must be read for
+# that come to the dictionary.
+KeysOfRecorded = Callable[
+    [dict[int, bytes], NDArray[np.int64]], tuple[NDArray[np.uint64], NDArray[np.int64]]
+]
 
 _MAX_ARTICLES = 1 << 32  # an entry counts its article from the segment's base in 32 bits
 
@@ -37,7 +46,7 @@ class Index:
         head_articles: int,
         filter_bits: int,
         window_ms: int,
-        keys_of_articles: KeysOfArticles,
+        keys_of_articles: KeysOfRecorded,
     ) -> None:
         self.pages_read = 0
         self._keys_of_articles = keys_of_articles
@@ -78,14 +87,35 @@ class Index:
         """Full heads that are not segments yet, newest first."""
         return [material.head for _, material in reversed(self._freezes())]
 
-    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64], newest: Hits) -> Hits:
-        """What lies under the keys, newest first, behind what the newest head has."""
+    def foresee(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Foreseen:
+        """What lies under the keys in the live segments; safe beside upkeep.
+
+        Upkeep may take away the pages of segments that it replaces: what was foreseen in a list of
+        segments that is no longer the live one is worth nothing, and is not used.
+        """
+        records: dict[int, bytes] = {}
+        return self._in_segments(keys, starts, np.zeros(len(keys), np.int64), records)
+
+    def probe(
+        self,
+        keys: NDArray[np.uint64],
+        starts: NDArray[np.int64],
+        newest: Hits,
+        foreseen: Foreseen | None,
+        records: dict[int, bytes],
+    ) -> Hits:
+        """What lies under the keys, newest first, behind what the newest head has.
+
+        Records that are read on the way come to `records`.
+        """
         for head in self.heads:
             newest = newest_of(newest, head.probe(keys, self._most), self._most)
-        probe = Probe(self._database, self._live, self._geometry, self._keys_of_articles)
-        hits = probe.buckets(keys, starts, np.diff(newest.starts))
-        self.pages_read += probe.pages_read
-        return newest_of(newest, hits, self._most)
+        if foreseen is None or foreseen.state is not self._live:
+            foreseen = self._in_segments(keys, starts, np.diff(newest.starts), records)
+        else:
+            records.update(foreseen.records)
+        self.pages_read += foreseen.pages_read
+        return newest_of(newest, foreseen.hits, self._most)
 
     def add(self, head: Head) -> None:
         """Take over a full head; nothing is written yet."""
@@ -131,6 +161,19 @@ class Index:
     @property
     def _most(self) -> int:
         return self._geometry.bucket_entries
+
+    def _in_segments(
+        self,
+        keys: NDArray[np.uint64],
+        starts: NDArray[np.int64],
+        taken: NDArray[np.int64],
+        records: dict[int, bytes],
+    ) -> Foreseen:
+        live = self._live
+        keys_of = partial(self._keys_of_articles, records)
+        probe = Probe(self._database, live, self._geometry, keys_of)
+        hits = probe.buckets(keys, starts, taken)
+        return Foreseen(live, hits, records, probe.pages_read)
 
     def _build(self, material: FullHead | Neighbours) -> Build:
         build = Build(self._database, self._geometry, self._next_id, material, self._filter_bits)

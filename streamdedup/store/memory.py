@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamdedup.store.contract import Hits
+from streamdedup.store.contract import Foreseen, Hits
 from streamdedup.store.figures import StoreFigures
 from streamdedup.store.records import RecordBatch, Records
 
@@ -29,7 +29,15 @@ class MemoryStore:
         """Numbers are places in the list of records."""
         return len(self._records)
 
-    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
+    def foresee(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> None:
+        """Nothing: looking up costs little."""
+
+    def probe(
+        self,
+        keys: NDArray[np.uint64],
+        starts: NDArray[np.int64],
+        foreseen: Foreseen | None = None,
+    ) -> Hits:
         """Look every key up."""
         numbers: list[int] = []
         ends = [0]

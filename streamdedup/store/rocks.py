@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamdedup.config import StateConfig
-from streamdedup.errors import StateCorrupt
-from streamdedup.store.contract import Hits
+from streamdedup.errors import StateCorrupt, StateError
+from streamdedup.store.contract import Foreseen, Hits
 from streamdedup.store.database import RECORDS, Database
 from streamdedup.store.figures import StoreFigures
 from streamdedup.store.head import Head
@@ -71,7 +71,7 @@ class RocksStore:
                 head_articles=config.head_articles,
                 filter_bits=config.filter_bits,
                 window_ms=window_ms,
-                keys_of_articles=lambda numbers: self._rekey(self.fetch(numbers)),
+                keys_of_articles=self._keys_of_articles,
             )
             self._head = self._new_head(self._index.end)
             self._reload()
@@ -109,23 +109,30 @@ class RocksStore:
         """How many pages of segments were read by all probes so far."""
         return self._index.pages_read
 
-    def probe(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Hits:
+    def foresee(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Foreseen | None:
+        """What the segments have; heads change with every append."""
+        try:
+            return self._index.foresee(keys, starts)
+        except StateError:  # taken away in between by upkeep; if not, the probe meets it again
+            return None
+
+    def probe(
+        self,
+        keys: NDArray[np.uint64],
+        starts: NDArray[np.int64],
+        foreseen: Foreseen | None = None,
+    ) -> Hits:
         """Head, then heads being frozen and segments: newest first."""
         self._read.clear()
         newest = self._head.probe(keys, self.bucket_entries)
-        return self._index.probe(keys, starts, newest)
+        return self._index.probe(keys, starts, newest, foreseen, self._read)
 
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """From memory if they are recent or just read, from RocksDB if not."""
         wanted = numbers.tolist()
         heads = [self._head, *self._index.heads]
         in_memory = heads[-1].base
-        missing = sorted({n for n in wanted if n < in_memory and n not in self._read})
-        stored = self._db.get_many(RECORDS, [record_key(number) for number in missing])
-        for number, record in zip(missing, stored, strict=True):
-            if record is None:
-                raise self._damaged(f"record {number} is missing")
-            self._read[number] = record
+        self._load([number for number in wanted if number < in_memory], self._read)
         encoded: list[bytes] = []
         for number in wanted:
             if number < in_memory:
@@ -179,6 +186,23 @@ class RocksStore:
         self._db.close()
 
     # -- inside ------------------------------------------------------------------------------
+
+    def _load(self, numbers: list[int], records: dict[int, bytes]) -> None:
+        """Read those records that are not there."""
+        missing = sorted({number for number in numbers if number not in records})
+        stored = self._db.get_many(RECORDS, [record_key(number) for number in missing])
+        for number, record in zip(missing, stored, strict=True):
+            if record is None:
+                raise self._damaged(f"record {number} is missing")
+            records[number] = record
+
+    def _keys_of_articles(
+        self, records: dict[int, bytes], numbers: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Of articles in segments: their records are on disk."""
+        wanted = numbers.tolist()
+        self._load(wanted, records)
+        return self._rekey(Records([records[number] for number in wanted]))
 
     def _new_head(self, base: int) -> Head:
         return Head(base=base, articles=self._head_articles, max_keys=self._max_keys)
