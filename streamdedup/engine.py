@@ -191,6 +191,14 @@ class Deduplicator:
         )
         return Decision(outcomes, entering, batch, store.next_number, found)
 
+    def prepare(self, decision: Decision) -> None:
+        """Do ahead what `apply` needs; worth it only where there is time to be filled.
+
+        It changes no verdict, also if the decision is never applied.
+        """
+        self._check_open()
+        self.store.prepare(decision.batch)
+
     def apply(self, decision: Decision, mark: bytes | None = None) -> None:
         """Write what was decided; a decision can be applied once, on the state it was made on.
 

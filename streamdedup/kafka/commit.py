@@ -5,8 +5,9 @@
 3. Produce verdicts, unique articles and dead letters.
 4. Produce the changelog: a record an article.
 5. Send the input offsets, with the group's generation: a member that is no longer the owner is
-   refused here even if no new owner has begun yet.
-6. Commit.  From here on everybody sees the batch; before, nobody does.
+   refused here even if no new owner has begun yet.  They are on their way while 3 and 4 are done.
+6. Commit.  From here on everybody sees the batch; before, nobody does.  While it is waited for, the
+   index is made ready for 7.
 7. Apply it to the index, in one write with the changelog position that it is contained in.  (owner)
 
 A crash before 6 leaves nothing, after 6 a batch that the next life finds in the changelog.  Where
@@ -16,7 +17,8 @@ the outcome of 6 is unknown, nothing is assumed: the changelog is read (`docs/ex
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -97,24 +99,26 @@ class Committer:
         From here on the changelog does not change but by us.
         """
         self._failpoints.reach("assigned")
-        self._patiently(self._producer.init_transactions)
+        with self._patiently(self._producer.init_transactions):
+            pass
         self._failpoints.reach("fenced-others")
 
-    def commit(self, batch: JudgedBatch) -> Committed:
+    def commit(self, batch: JudgedBatch, meanwhile: Callable[[], None]) -> Committed:
         """Steps 2 to 6; raises `CommitFailed` if it is not certain that the batch is out."""
         reach = self._reach
         started = perf_counter()
         try:
             self._producer.begin_transaction()  # 2
             reach("begun")
-            self._outputs.verdicts(batch)  # 3
-            reach("verdicts-produced")
-            last = self._outputs.changelog(batch)  # 4
-            reach("changelog-produced")
-            produced = perf_counter()
-            self._send_offsets(batch)  # 5
+            with self._patiently(self._offsets_of(batch)):  # 5
+                self._outputs.verdicts(batch)  # 3
+                reach("verdicts-produced")
+                last = self._outputs.changelog(batch)  # 4
+                reach("changelog-produced")
+                produced = perf_counter()
             reach("offsets-sent")
-            self._patiently(self._producer.commit_transaction)  # 6
+            with self._patiently(self._producer.commit_transaction):  # 6
+                meanwhile()
             reach("committed")
         except BufferError as error:
             raise CommitFailed(
@@ -140,7 +144,7 @@ class Committer:
             self._producer.flush(_SLICE_SECONDS)
         self._failpoints.reach(name)
 
-    def _send_offsets(self, batch: JudgedBatch) -> None:
+    def _offsets_of(self, batch: JudgedBatch) -> Callable[[float], None]:
         offsets = [
             TopicPartition(topic, partition, offset)
             for (topic, partition), offset in batch.positions.items()
@@ -150,14 +154,15 @@ class Committer:
             generation = self._membership.generation()
             self._producer.send_offsets_to_transaction(offsets, generation, timeout_seconds)
 
-        self._patiently(send)
+        return send
 
-    def _patiently(self, call: Callable[[float], None]) -> None:
-        """Again while Kafka says that it may be tried again, but not for ever."""
-        started = time.monotonic()
+    @contextmanager
+    def _patiently(self, call: Callable[[float], None]) -> Iterator[None]:
+        """Beside what is done inside; again while Kafka says that it may be, but not for ever."""
+        started = called = time.monotonic()
+        attempt = Call(partial(call, _SLICE_SECONDS))
+        yield
         while True:
-            attempt = Call(partial(call, _SLICE_SECONDS))
-            called = time.monotonic()
             while not attempt.ended(_LOOK_SECONDS):
                 if time.monotonic() - called > self._limit(_ANSWER_SECONDS):
                     raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer from Kafka"))
@@ -169,6 +174,8 @@ class Committer:
                     raise
             else:
                 return
+            called = time.monotonic()
+            attempt = Call(partial(call, _SLICE_SECONDS))
 
     def _limit(self, seconds: float) -> float:
         return _STOPPING_SECONDS if self._stop.is_set() else seconds

@@ -41,8 +41,11 @@ class Commits(Protocol):
     def fence_others(self) -> None:
         """From here on nobody else does."""
 
-    def commit(self, batch: JudgedBatch) -> Committed:
-        """The batch is out; raises `CommitFailed` if that is not certain."""
+    def commit(self, batch: JudgedBatch, meanwhile: Callable[[], None]) -> Committed:
+        """The batch is out; raises `CommitFailed` if that is not certain.
+
+        `meanwhile` is called once while Kafka is waited for.
+        """
 
     def close(self) -> None:
         """Let go."""
@@ -105,13 +108,14 @@ class _PlainCommitter:
     def fence_others(self) -> None:
         """There are none."""
 
-    def commit(self, batch: JudgedBatch) -> Committed:
+    def commit(self, batch: JudgedBatch, meanwhile: Callable[[], None]) -> Committed:
         """Everything of it is written before the input moves on."""
         started = perf_counter()
         try:
             self._outputs.verdicts(batch)
             last = self._outputs.changelog(batch)
             produced = perf_counter()
+            meanwhile()
             if self._producer.flush(_REQUEST_SECONDS):
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "writing a batch"))
             self._offsets.commit(

@@ -7,7 +7,7 @@ operator or an error says so; whatever the error, the next period begins from th
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -18,7 +18,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from streamdedup.config import Config
-from streamdedup.errors import StateDiskError
+from streamdedup.errors import StateDiskError, StateError
 from streamdedup.kafka.ahead import Ahead
 from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.clients import OnError
@@ -119,7 +119,7 @@ class Owner:
                     return
                 s.limits.check(len(prepared.records), batch.dead)
                 s.failpoints.reach("decided")
-                committed = committer.commit(batch)
+                committed = committer.commit(batch, partial(self._prepare, batch))
                 applied = self._patiently(partial(self._apply, batch, committed))
                 if applied is None:
                     return
@@ -135,6 +135,11 @@ class Owner:
         batch = judged_batch(prepared, decision)
         watch.lap("decide")
         return batch
+
+    def _prepare(self, batch: JudgedBatch) -> None:
+        # A disk that fails now will fail again when it matters, and is dealt with there.
+        with suppress(StateError):
+            self._s.replica.engine.prepare(batch.decision)
 
     def _apply(self, batch: JudgedBatch, committed: Committed) -> float:
         started = perf_counter()

@@ -81,6 +81,12 @@ class Store(Protocol):
     def fetch(self, numbers: NDArray[np.int64]) -> Records:
         """The records of these numbers (each was returned by `probe` since the last append)."""
 
+    def prepare(self, batch: RecordBatch) -> None:
+        """Do what the next `append` of this batch would do first and what changes no answer.
+
+        It may fail, and the batch need not be appended after it.
+        """
+
     def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
         """Add records under the next numbers, their keys to the buckets, the mark: all or nothing.
 

@@ -25,7 +25,6 @@ from streamdedup.store.probe import Probe
 from streamdedup.store.records import record_key
 from streamdedup.store.segments import Geometry, LiveSegment, segment_key
 
-
 # The keys of stored articles: row i is keys[starts[i]:starts[i + 1]].  Records that must be read for
 # that come to the dictionary.
 KeysOfRecorded = Callable[

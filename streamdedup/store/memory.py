@@ -50,6 +50,9 @@ class MemoryStore:
         """Read records by number."""
         return Records([self._records[number] for number in numbers.tolist()])
 
+    def prepare(self, batch: RecordBatch) -> None:
+        """Nothing."""
+
     def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
         """Add records and keys."""
         keys = batch.keys.tolist()

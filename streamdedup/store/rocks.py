@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from streamdedup.config import StateConfig
 from streamdedup.errors import StateCorrupt, StateError
 from streamdedup.store.contract import Foreseen, Hits
-from streamdedup.store.database import RECORDS, Database
+from streamdedup.store.database import RECORDS, Batch, Database
 from streamdedup.store.figures import StoreFigures
 from streamdedup.store.head import Head
 from streamdedup.store.index import Index
@@ -37,6 +38,15 @@ from streamdedup.store.segments import Geometry
 Rekey = Callable[[Records], tuple[NDArray[np.uint64], NDArray[np.int64]]]
 
 _RELOAD = 4_096
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A write that lacks only where it ends."""
+
+    batch: RecordBatch
+    first: int
+    write: Batch
 
 
 class RocksStore:
@@ -59,6 +69,7 @@ class RocksStore:
         self._rekey = rekey
         # What was read since the last probe or append: a lead's record is soon verified against.
         self._read: dict[int, bytes] = {}
+        self._prepared: _Prepared | None = None
         self._db = Database(path, cache_mib=config.cache_mib)
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
@@ -142,6 +153,14 @@ class RocksStore:
                 encoded.append(head.records[number - head.base])
         return Records(encoded)
 
+    def prepare(self, batch: RecordBatch) -> None:
+        """Upkeep, and the records' part of the write."""
+        self._upkeep(len(batch.records))
+        write = self._db.batch()
+        for number, record in enumerate(batch.records, self.next_number):
+            write.put(RECORDS, record_key(number), record)
+        self._prepared = _Prepared(batch, self.next_number, write)
+
     def append(self, batch: RecordBatch, mark: bytes | None = None) -> None:
         """Upkeep, then one atomic write, then memory.
 
@@ -152,15 +171,12 @@ class RocksStore:
         if count == 0 and mark is None:
             return
         self._read.clear()
-        self._upkeep(count)
+        write = self._prepared_write(batch)
         newest_ms = int(batch.seen_ms.max()) if count else 0
         position = Position(
             next_number=self.next_number + count,
             watermark_ms=max(self.watermark_ms, newest_ms),
         )
-        write = self._db.batch()
-        for number, record in enumerate(batch.records, self.next_number):
-            write.put(RECORDS, record_key(number), record)
         put_position(write, position)
         clock = batch.clock if count else self._clock
         put_note(write, CLOCK, clock)
@@ -206,6 +222,14 @@ class RocksStore:
 
     def _new_head(self, base: int) -> Head:
         return Head(base=base, articles=self._head_articles, max_keys=self._max_keys)
+
+    def _prepared_write(self, batch: RecordBatch) -> Batch:
+        """It can be written once only, so it is given away."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is None or prepared.batch is not batch or prepared.first != self.next_number:
+            self.prepare(batch)
+            return self._prepared_write(batch)
+        return prepared.write
 
     def _upkeep(self, articles: int) -> None:
         self._index.work(articles)
