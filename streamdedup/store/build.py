@@ -18,7 +18,7 @@ from streamdedup.store.head import Head
 from streamdedup.store.manifest import Segment
 from streamdedup.store.page import freeze_page, keys_of, merge_pages, partition
 from streamdedup.store.pieces import put_pieces
-from streamdedup.store.segments import Geometry, LiveSegment, joined_pages, page_key
+from streamdedup.store.segments import Geometry, LiveSegment, PagesAtHand, joined_pages, page_key
 
 Pages = list[tuple[int, NDArray[np.uint64]]]
 
@@ -140,14 +140,18 @@ class Build:
         self._done = 0
         self._entries = 0
         self._pieces = 0
+        self._small = material.tier == 0
+        self._at_hand: list[NDArray[np.uint64]] = []
 
     def advance(self, steps: int) -> bool:
         """Do so many steps as one write; True when pages and filter are written."""
         end = min(self._done + steps, self.material.steps)
         entries = self._entries
+        made: list[NDArray[np.uint64]] = []
         batch = self._database.batch()
         for step in range(self._done, end):
             for page, content in self.material.pages(step):
+                made.append(content)
                 if len(content) == 0:
                     continue
                 batch.put(PAGES, page_key(self.id, page), content.tobytes())
@@ -160,8 +164,18 @@ class Build:
         pieces = put_pieces(batch, self.id, self.filter, self._pieces, final)
         self._database.write(batch)
         self._done, self._entries, self._pieces = end, entries, pieces
+        if self._small:
+            self._at_hand += made
         return end == self.material.steps
 
     def result(self) -> LiveSegment:
         """The segment, once `advance` has said that it is whole."""
-        return LiveSegment(self.material.segment(self.id, self._entries, self._blocks), self.filter)
+        meta = self.material.segment(self.id, self._entries, self._blocks)
+        return LiveSegment(meta, self.filter, self._pages_at_hand())
+
+    def _pages_at_hand(self) -> PagesAtHand | None:
+        if not self._small:
+            return None
+        starts = np.zeros(len(self._at_hand) + 1, np.int64)
+        np.cumsum([len(page) for page in self._at_hand], out=starts[1:])
+        return PagesAtHand(np.concatenate(self._at_hand), starts)

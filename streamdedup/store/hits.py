@@ -33,3 +33,23 @@ def newer_then_older(
                 used += 1
         starts[key + 1] = used
     return numbers[:used], starts
+
+
+@compiled
+def met_twice(
+    numbers: NDArray[np.int64], key_starts: NDArray[np.int64], article_starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The numbers that lie under two keys of one article; `article_starts` counts keys."""
+    out = np.empty(len(numbers), np.int64)
+    used = 0
+    for article in range(len(article_starts) - 1):
+        first = key_starts[article_starts[article]]
+        end = key_starts[article_starts[article + 1]]
+        if end - first < 2:
+            continue
+        found = np.sort(numbers[first:end])
+        for at in range(1, len(found)):
+            if found[at] == found[at - 1] and (used == 0 or out[used - 1] != found[at]):
+                out[used] = found[at]
+                used += 1
+    return out[:used].copy()

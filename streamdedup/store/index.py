@@ -23,10 +23,10 @@ from streamdedup.store.manifest import Manifest, put_manifest, read_manifest
 from streamdedup.store.pieces import load_segment
 from streamdedup.store.probe import Probe
 from streamdedup.store.records import record_key
-from streamdedup.store.segments import Geometry, LiveSegment, segment_key
+from streamdedup.store.segments import Geometry, LiveSegment, only_recent_at_hand, segment_key
 
-# The keys of stored articles: row i is keys[starts[i]:starts[i + 1]].  Records that must be read for
-# that come to the dictionary.
+# The keys of stored articles: row i is keys[starts[i]:starts[i + 1]].  The records that they are made
+# of come to the dictionary.
 KeysOfRecorded = Callable[
     [dict[int, bytes], NDArray[np.int64]], tuple[NDArray[np.uint64], NDArray[np.int64]]
 ]
@@ -224,7 +224,8 @@ class Index:
             ),
         )
         self._database.write(batch)
-        self._live, self._builds, self._first_number = live, builds, first_number
+        self._live = only_recent_at_hand(live)
+        self._builds, self._first_number = builds, first_number
 
     def _start_merges(self) -> None:
         """At most one merge a tier, of its oldest segments: so a big one never holds up a small."""

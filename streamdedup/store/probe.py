@@ -96,6 +96,7 @@ class Probe:
         if len(hits) == 0:
             return Hits(np.zeros(0, np.int64), np.zeros(len(keys) + 1, np.int64))
         answers = _Answers(len(hits))
+        self._recall(hits, answers)
         order = np.argsort(hits.places * len(self._newest_first) + hits.segments)
         most = self._geometry.bucket_entries
         while not answers.known.all():
@@ -166,6 +167,30 @@ class Probe:
             np.concatenate([nothing, *counts])[by_group],
             np.append(edges, len(group)),
         )
+
+    def _recall(self, hits: _Passed, answers: _Answers) -> None:
+        """Answer the hits whose pages are in memory."""
+        for order, segment in enumerate(self._newest_first):
+            if segment.pages is None:
+                continue
+            here = np.flatnonzero(hits.segments == order)
+            if len(here) == 0:
+                continue
+            page_bits = self._geometry.page_bits  # only segments of tier 0 have pages in memory
+            every = np.ones(len(here), np.int64)
+            answers.add(
+                here,
+                *search_pages(
+                    segment.pages.entries,
+                    segment.pages.starts,
+                    (hits.keys[here] >> np.uint64(64 - page_bits)).astype(np.int64),
+                    hits.keys[here],
+                    every * segment.meta.base,
+                    every * page_bits,
+                    every * 0,
+                    self._geometry.bucket_entries,
+                ),
+            )
 
     def _read(
         self, keys: NDArray[np.uint64], segments: NDArray[np.int64]

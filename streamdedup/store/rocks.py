@@ -21,6 +21,7 @@ from streamdedup.store.contract import Foreseen, Hits
 from streamdedup.store.database import RECORDS, Batch, Database
 from streamdedup.store.figures import StoreFigures
 from streamdedup.store.head import Head
+from streamdedup.store.hits import met_twice
 from streamdedup.store.index import Index
 from streamdedup.store.manifest import (
     CLOCK,
@@ -121,9 +122,12 @@ class RocksStore:
         return self._index.pages_read
 
     def foresee(self, keys: NDArray[np.uint64], starts: NDArray[np.int64]) -> Foreseen | None:
-        """What the segments have; heads change with every append."""
+        """What the segments have, and the records that will be compared; heads change too often."""
         try:
-            return self._index.foresee(keys, starts)
+            foreseen = self._index.foresee(keys, starts)
+            likely = met_twice(foreseen.hits.numbers, foreseen.hits.starts, starts)
+            self._load(likely.tolist(), foreseen.records)
+            return foreseen
         except StateError:  # taken away in between by upkeep; if not, the probe meets it again
             return None
 

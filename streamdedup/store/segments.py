@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streamdedup.store.manifest import Segment
 
 _PAGE_ENTRIES = 512
+_AT_HAND = 4
 _PAGE_KEY = struct.Struct(">II")
 _ID_KEY = struct.Struct(">I")
 
@@ -59,11 +60,33 @@ def segment_key(segment: int) -> bytes:
 
 
 @dataclass(frozen=True)
+class PagesAtHand:
+    """All pages of a segment in memory: page p is entries[starts[p]:starts[p + 1]]."""
+
+    entries: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class LiveSegment:
-    """A segment with its filter in memory."""
+    """A segment with its filter in memory; a recent one has its pages there too."""
 
     meta: Segment
     filter: NDArray[np.uint64]
+    pages: PagesAtHand | None = None
+
+
+def only_recent_at_hand(segments: list[LiveSegment]) -> list[LiveSegment]:
+    """Most copies come soon after their original: the newest segments keep their pages in memory.
+
+    Each takes some 18 MB at the default settings; older ones are read from the disk.
+    """
+    at_hand = [segment.meta.id for segment in segments if segment.pages is not None]
+    recent = set(at_hand[-_AT_HAND:])
+    return [
+        segment if segment.meta.id in recent else replace(segment, pages=None)
+        for segment in segments
+    ]
 
 
 def joined_pages(
