@@ -52,18 +52,19 @@ def rfc3339(event_ms: int) -> str:
     >>> rfc3339(1_500)
     '1970-01-01T00:00:01.500Z'
     """
-    days, in_day = divmod(event_ms, 86_400_000)
-    minutes, in_minute = divmod(in_day, 60_000)
-    hour, minute = divmod(minutes, 60)
+    minutes, in_minute = divmod(event_ms, 60_000)
     second, rest = divmod(in_minute, 1_000)
     fraction = f".{rest:03}" if rest else ""
-    return f"{_day(days)}T{hour:02}:{minute:02}:{second:02}{fraction}Z"
+    return f"{_minute(minutes)}:{second:02}{fraction}Z"
 
 
-@lru_cache(256)
-def _day(days: int) -> str:
+@lru_cache(1_024)
+def _minute(minutes: int) -> str:
+    """A live feed has few at a time."""
+    days, in_day = divmod(minutes, 1_440)
+    hour, minute = divmod(in_day, 60)
     # isoformat, not strftime: the latter writes the year 999 with three digits.
-    return (_EPOCH_DAY + timedelta(days=days)).isoformat()
+    return f"{(_EPOCH_DAY + timedelta(days=days)).isoformat()}T{hour:02}:{minute:02}"
 
 
 class ArticleDecoder:

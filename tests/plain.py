@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streamdedup.config import StateConfig
 from streamdedup.schemes.contract import KeyKind, Keys, Payloads, Similarities
-from streamdedup.store.contract import Store
+from streamdedup.store.contract import Hits, Store
 from streamdedup.store.records import RecordBatch, Records, encode_record
 from streamdedup.store.rocks import RocksStore
 
@@ -71,7 +71,11 @@ def buckets_in(
     """What lies in each bucket, newest first; as if one article had all of them unless told."""
     keys = np.array([key_of(bucket) for bucket in buckets], np.uint64)
     article = np.array(article_starts or [0, len(keys)], np.int64)
-    hits = store.probe(keys, article)
+    return listed(store.probe(keys, article))
+
+
+def listed(hits: Hits) -> list[list[int]]:
+    """Hits as plain lists, one a key."""
     starts = hits.starts.tolist()
     return [hits.numbers[first:end].tolist() for first, end in pairwise(starts)]
 

@@ -28,6 +28,8 @@ def test_no_segment_is_asked_that_is_older_than_a_full_bucket(
         # As many articles without keys as it takes to make segments of the heads.
         store.append(records_of([[]] * 63, [0] * 63))
         store.append(records_of([[]], [0]))
+    # Opened again, it has no pages in memory.
+    with closing(open_rocks(tmp_path, state)) as store:
         store.append(records_of([hot] * in_head, [0] * in_head))
         assert store.segments >= HEADS
         before = store.pages_read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
@@ -13,12 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plain import MAX_KEYS, TINY, buckets_in, open_rocks, records_of
+from plain import MAX_KEYS, TINY, buckets_in, key_of, listed, open_rocks, records_of
 
 from streamdedup.config import StateConfig
+from streamdedup.errors import StateDiskError
 from streamdedup.store import pieces
 from streamdedup.store.contract import Store
-from streamdedup.store.database import FILTERS, PAGES, Database
+from streamdedup.store.database import FILTERS, PAGES, Batch, Database
 from streamdedup.store.manifest import read_manifest
 from streamdedup.store.memory import MemoryStore
 
@@ -231,6 +233,79 @@ def test_what_is_told_without_reading_a_page_is_what_the_page_says(
             fetched = subject.store.fetch(np.array(numbers, np.int64))
             expected = records_of([rows[number] for number in numbers], [0] * len(numbers))
             assert list(fetched.encoded) == expected.records
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(state=layouts, plan=plans, window_ms=st.sampled_from([0, 400]), seed=st.integers(0, 2**32))
+def test_what_was_foreseen_changes_no_answer_however_much_came_since(
+    state: StateConfig, plan: list[int], window_ms: int, seed: int
+) -> None:
+    random = Random(seed)
+    every = np.array([key_of(bucket) for bucket in range(BUCKETS)], np.uint64)
+    starts = np.arange(0, BUCKETS + 1, 4)
+    now = 0
+    with rocks_subject(state, window_ms) as subject:
+        # Some of what is foreseen is used at once, some when the segments are long gone.
+        foreseen = [subject.store.foresee(every, starts)]
+        for count in filter(None, plan):
+            foreseen.append(subject.store.foresee(every, starts))
+            subject.append(random_rows(random, count), list(range(now, now + count)))
+            now += count
+            expected = listed(subject.store.probe(every, starts))
+            for glimpse in foreseen[-3:]:
+                assert listed(subject.store.probe(every, starts, glimpse)) == expected
+            numbers = sorted({number for row in expected for number in row})
+            fetched = subject.store.fetch(np.array(numbers, np.int64))
+            assert list(fetched.encoded) == [subject.records[number] for number in numbers]
+
+
+def test_a_thread_may_foresee_while_segments_freeze_merge_and_expire() -> None:
+    state = StateConfig(head_articles=16, fan_in=2, bucket_entries=4, cache_mib=8)
+    every = np.array([key_of(bucket) for bucket in range(BUCKETS)], np.uint64)
+    starts = np.arange(0, BUCKETS + 1, 4)
+    with rocks_subject(state, window_ms=1_000) as subject, ThreadPoolExecutor(1) as other:
+        used = 0
+        for batch in range(600):
+            ahead = [other.submit(subject.store.foresee, every, starts) for _ in range(2)]
+            times = range(batch * 7, batch * 7 + 7)
+            subject.append(random_rows(Random(batch), 7), list(times))
+            expected = listed(subject.store.probe(every, starts))
+            for glimpse in (future.result() for future in ahead):
+                used += glimpse is not None and len(glimpse.hits.numbers) > 0
+                assert listed(subject.store.probe(every, starts, glimpse)) == expected
+        assert used > 600  # most of them told something
+
+
+@pytest.mark.parametrize("prepared", [1, 2])
+def test_preparing_an_append_that_comes_later_or_never_changes_no_answer(
+    subject: Subject, prepared: int
+) -> None:
+    for batch in range(60):
+        rows = random_rows(Random(batch), 9)
+        for _ in range(prepared):
+            subject.store.prepare(records_of(random_rows(Random(batch), 5), [0] * 5))
+        subject.check()
+        subject.append(rows)
+    subject.check()
+
+
+def test_a_prepared_append_can_be_tried_again_after_a_full_disk(tmp_path: Path) -> None:
+    batch = records_of([[1], [2]], [0, 0])
+    with closing(open_rocks(tmp_path)) as store:
+        store.prepare(batch)
+        write = Database.write
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Database, "write", full_disk)
+            with pytest.raises(StateDiskError):
+                store.append(batch)
+        assert Database.write is write
+        assert buckets_in(store, [1, 2]) == [[], []]
+        store.append(batch)
+        assert buckets_in(store, [1, 2]) == [[0], [1]]
+
+
+def full_disk(database: Database, batch: Batch) -> None:
+    raise StateDiskError("no space left")
 
 
 @pytest.mark.parametrize(("bucket_entries", "pages"), [(4, 1), (1, MAX_KEYS)])

@@ -15,6 +15,7 @@ from typing import Self
 from streamdedup.kafka.intake import Intake, Prepared
 
 _BATCHES = 2
+_IN_USE = 2  # whoever has taken a batch lets go of it once it has the next but one
 _LOOK_SECONDS = 0.1
 
 
@@ -24,6 +25,7 @@ class Ahead:
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
         self._closed = Event()
+        self._taken: deque[Prepared] = deque()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ahead")
         self._made = deque(self._pool.submit(self._make) for _ in range(_BATCHES))
 
@@ -33,7 +35,10 @@ class Ahead:
         if not self._made[0].done():
             return None
         self._made.append(self._pool.submit(self._make))
-        return self._made.popleft().result()
+        taken = self._made.popleft().result()
+        if taken is not None:
+            self._taken.append(taken)
+        return taken
 
     def __enter__(self) -> Self:
         return self
@@ -48,6 +53,9 @@ class Ahead:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _make(self) -> Prepared | None:
+        # Freeing a batch takes a tenth as long as judging it; here it holds nobody up.
+        while len(self._taken) > _IN_USE:
+            self._taken.popleft()
         while not self._closed.is_set():
             batch = self._intake.next_batch(_LOOK_SECONDS)
             if batch is not None:

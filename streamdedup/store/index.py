@@ -25,8 +25,8 @@ from streamdedup.store.probe import Probe
 from streamdedup.store.records import record_key
 from streamdedup.store.segments import Geometry, LiveSegment, only_recent_at_hand, segment_key
 
-# The keys of stored articles: row i is keys[starts[i]:starts[i + 1]].  The records that they are made
-# of come to the dictionary.
+# The keys of stored articles: row i is keys[starts[i]:starts[i + 1]].  Records that have to be read
+# for it come to the dictionary.
 KeysOfRecorded = Callable[
     [dict[int, bytes], NDArray[np.int64]], tuple[NDArray[np.uint64], NDArray[np.int64]]
 ]

@@ -96,7 +96,7 @@ class Probe:
         if len(hits) == 0:
             return Hits(np.zeros(0, np.int64), np.zeros(len(keys) + 1, np.int64))
         answers = _Answers(len(hits))
-        self._recall(hits, answers)
+        self._recall(hits, answers, taken)
         order = np.argsort(hits.places * len(self._newest_first) + hits.segments)
         most = self._geometry.bucket_entries
         while not answers.known.all():
@@ -168,29 +168,30 @@ class Probe:
             np.append(edges, len(group)),
         )
 
-    def _recall(self, hits: _Passed, answers: _Answers) -> None:
-        """Answer the hits whose pages are in memory."""
+    def _recall(self, hits: _Passed, answers: _Answers, taken: NDArray[np.int64]) -> None:
+        """Answer the hits whose pages are in memory, as far as their buckets are not full."""
+        entries = taken.copy()
         for order, segment in enumerate(self._newest_first):
             if segment.pages is None:
-                continue
-            here = np.flatnonzero(hits.segments == order)
+                return  # those that have them are the newest
+            open_yet = entries[hits.places] < self._geometry.bucket_entries
+            here = np.flatnonzero((hits.segments == order) & open_yet)
             if len(here) == 0:
                 continue
             page_bits = self._geometry.page_bits  # only segments of tier 0 have pages in memory
             every = np.ones(len(here), np.int64)
-            answers.add(
-                here,
-                *search_pages(
-                    segment.pages.entries,
-                    segment.pages.starts,
-                    (hits.keys[here] >> np.uint64(64 - page_bits)).astype(np.int64),
-                    hits.keys[here],
-                    every * segment.meta.base,
-                    every * page_bits,
-                    every * 0,
-                    self._geometry.bucket_entries,
-                ),
+            numbers, number_starts = search_pages(
+                segment.pages.entries,
+                segment.pages.starts,
+                (hits.keys[here] >> np.uint64(64 - page_bits)).astype(np.int64),
+                hits.keys[here],
+                every * segment.meta.base,
+                every * page_bits,
+                every * 0,
+                self._geometry.bucket_entries,
             )
+            answers.add(here, numbers, number_starts)
+            entries[hits.places[here]] += np.diff(number_starts)
 
     def _read(
         self, keys: NDArray[np.uint64], segments: NDArray[np.int64]
