@@ -134,7 +134,7 @@ def text(figures: dict[str, Any]) -> Iterator[str]:
         f"(target {figures['target_share_of_loop']:.0%})"
     )
     yield (
-        "stages, µs an article (gather, decode and sketch run beside the others): "
+        "stages, µs an article (gather, decode, sketch and foresee run beside the others): "
         + ", ".join(f"{stage} {us:.1f}" for stage, us in stages.items())
     )
 

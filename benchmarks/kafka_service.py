@@ -46,7 +46,7 @@ class Task(msgspec.Struct, frozen=True):
 class Measured:
     """From the first article asked for to the last one applied; joining the group is over then.
 
-    `gather_and_sketch` runs beside the rest; the other stages follow one another.
+    The stages up to `foresee` run beside the rest, which follow one another.
     """
 
     articles_per_second: float

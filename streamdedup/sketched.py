@@ -1,6 +1,6 @@
 """A batch of items made ready: payloads, keys, and which items no index can hold.
 
-Pure: it may be done ahead, beside the commit of the batch before.
+It is made ahead, beside the batches before: nothing that they do to the index can change it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A second thread that makes the next batch ready while the first commits the last one.
+"""A second thread that makes the next batches ready while the first judges and commits one.
 
-The commit is a round trip of idle time; decoding and sketching fill it.  At most one batch is ready
-and one is being made, which bounds the memory.
+Both have about as much to do, and a commit is a round trip of idle time.  Two batches may be ready:
+with one, either thread would wait whenever the other has a slow one.  That bounds the memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOOK_SECONDS = 0.1
 
 
 class Ahead:
-    """Batches of an intake, one made while the one before is being dealt with."""
+    """Batches of an intake, made while those before are being dealt with."""
 
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
@@ -30,7 +30,7 @@ class Ahead:
         self._made = deque(self._pool.submit(self._make) for _ in range(_BATCHES))
 
     def take(self, timeout_seconds: float) -> Prepared | None:
-        """The next batch, or None if nothing has arrived in time; the one after it is begun."""
+        """The next batch, or None if nothing has arrived in time; another one is begun."""
         wait([self._made[0]], timeout_seconds)
         if not self._made[0].done():
             return None

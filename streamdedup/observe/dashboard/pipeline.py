@@ -9,8 +9,9 @@ from streamdedup.observe.dashboard.promql import each, mean, quantile, rate, ser
 PIPELINE = (
     Panel(
         title="Time by stage",
-        description="Seconds a second that each stage takes. gather, decode and sketch run beside "
-        "the commit before; when the others together come near 1, the loop is full.",
+        description="Seconds a second that each stage takes. gather, decode, sketch and foresee "
+        "run beside the batch before; when these or the others together come near 1, the loop is "
+        "full.",
         queries=[Query(rate(the.STAGE, "stage", part="_sum"), "{{stage}}")],
         unit=Unit.SHARE,
         stacked=True,
@@ -19,7 +20,7 @@ PIPELINE = (
     Panel(
         title="Time a batch by stage, 95 %",
         description="What a slow batch takes in each stage. Much commit: the broker is slow. Much "
-        "probe: many segments, or pages that are not in memory. Much apply: the disk.",
+        "foresee or probe: many segments, or pages that are not in memory. Much apply: the disk.",
         queries=[Query(quantile(0.95, the.STAGE, "stage"), "{{stage}}")],
         unit=Unit.SECONDS,
         width=12,
