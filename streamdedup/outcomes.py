@@ -28,12 +28,12 @@ def outcomes_of(
     """The verdicts in order, and the story of each article."""
     outcomes: list[Verdict | Rejection] = []
     stories: list[bytes] = []
-    best = matches.best.tolist()
+    best, sources = matches.best.tolist(), matches.source.tolist()
     judged = admission.judged.tolist()
     for article, item in enumerate(sketch.items):
         pair = best[article]
         if pair >= 0:
-            source = int(matches.source[pair])
+            source = sources[pair]
             if source < 0:
                 story, matched = stories[-1 - source], sketch.ids[-1 - source]
             else:

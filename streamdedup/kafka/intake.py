@@ -14,6 +14,7 @@ from streamdedup.article import Article, ArticleDecoder
 from streamdedup.config import InputConfig
 from streamdedup.engine import Deduplicator
 from streamdedup.errors import InputError
+from streamdedup.kafka.arrivals import Arrivals, arrivals
 from streamdedup.kafka.dead_letters import STAGE_DECODE, DeadLetter
 from streamdedup.kafka.source import Source
 from streamdedup.sketched import Sketch
@@ -25,7 +26,7 @@ _YEAR_10000_MS = 253_402_300_800_000
 class Prepared:
     """A batch of records; `places` tells for each article which record it came in."""
 
-    records: list[Message]
+    arrivals: Arrivals
     places: list[int]
     dead: list[DeadLetter]
     sketch: Sketch
@@ -52,6 +53,7 @@ class Intake:
         records = self._source.gather(self._most_records, timeout_seconds)
         if not records:
             return None
+        arrived = arrivals(records)
         gathered = perf_counter()
         articles: list[Article] = []
         places: list[int] = []
@@ -66,15 +68,16 @@ class Intake:
         sketch = self._engine.sketch(articles)
         sketched = perf_counter()
         sketch = self._engine.foresee(sketch)
+        foreseen = perf_counter()
         return Prepared(
-            records,
+            arrived,
             places,
             dead,
             sketch,
             gather_seconds=gathered - started,
             decode_seconds=decoded - gathered,
             sketch_seconds=sketched - decoded,
-            foresee_seconds=perf_counter() - sketched,
+            foresee_seconds=foreseen - sketched,
         )
 
     def _article(self, record: Message) -> Article:

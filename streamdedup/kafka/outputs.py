@@ -24,6 +24,7 @@ from streamdedup.kafka.dead_letters import (
     headers_of,
 )
 from streamdedup.kafka.intake import Prepared
+from streamdedup.kafka.report import Place
 from streamdedup.kafka.topics import OutputTopics
 from streamdedup.verdict import Rejection, Source, Verdict, encode_verdict
 
@@ -57,17 +58,15 @@ class JudgedBatch:
         return Counter((one.verdict.verdict, one.verdict.reason) for one in self.judged)
 
     @property
-    def positions(self) -> dict[tuple[str, int], int]:
+    def positions(self) -> dict[Place, int]:
         """By input partition, the offset to go on from."""
-        return {
-            (record.topic() or "", record.partition() or 0): (record.offset() or 0) + 1
-            for record in self.prepared.records
-        }
+        return self.prepared.arrivals.positions
 
 
 def judged_batch(prepared: Prepared, decision: Decision) -> JudgedBatch:
     """Bring together what was decided and where it came from."""
     stored = dict(zip(decision.entering.tolist(), decision.batch.records, strict=True))
+    records, sources = prepared.arrivals.records, prepared.arrivals.sources
     judged: list[Judged] = []
     dead = list(prepared.dead)
     for article, outcome in enumerate(decision.outcomes):
@@ -75,8 +74,8 @@ def judged_batch(prepared: Prepared, decision: Decision) -> JudgedBatch:
         if isinstance(outcome, Rejection):
             dead.append(DeadLetter(place, STAGE_JUDGE, outcome.reason, outcome.detail))
         else:
-            record = prepared.records[place]
-            judged.append(Judged(record, _source(record), outcome, stored.get(article, b"")))
+            kept = stored.get(article, b"")
+            judged.append(Judged(records[place], sources[place], outcome, kept))
     dead.sort()
     return JudgedBatch(prepared, decision, judged, dead)
 
@@ -116,7 +115,7 @@ class Outputs:
             if pass_through and verdict.verdict == "unique":
                 self._unique(record, verdict)
         for letter in batch.dead:
-            self._dead_letter(batch.prepared.records[letter.place], letter)
+            self._dead_letter(batch.prepared.arrivals.records[letter.place], letter)
 
     def changelog(self, batch: JudgedBatch) -> LastWritten | None:
         """A record an article, in the order in which they were judged."""
@@ -163,14 +162,6 @@ class Outputs:
             (record.partition() or 0) % self._topics.dead_letters,
             headers=headers,
         )
-
-
-def _source(record: Message) -> Source:
-    return Source(
-        topic=record.topic() or "",
-        partition=record.partition() or 0,
-        offset=record.offset() or 0,
-    )
 
 
 def _room(headers: list[Header]) -> int:

@@ -117,14 +117,14 @@ class Owner:
                 batch = self._patiently(partial(self._decide, prepared, watch))
                 if batch is None:
                     return
-                s.limits.check(len(prepared.records), batch.dead)
+                s.limits.check(len(prepared.arrivals.records), batch.dead)
                 s.failpoints.reach("decided")
                 committed = committer.commit(batch, partial(self._prepare, batch))
                 applied = self._patiently(partial(self._apply, batch, committed))
                 if applied is None:
                     return
                 s.failpoints.reach("applied")
-                s.limits.count(len(prepared.records), batch.dead)
+                s.limits.count(len(prepared.arrivals.records), batch.dead)
                 s.listener.on_batch(batch_report(batch, watch, committed, applied))
                 self._positions.update(batch.positions)
                 self._judged += 1

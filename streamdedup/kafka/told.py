@@ -10,8 +10,6 @@ from collections import Counter, defaultdict
 from itertools import islice
 from time import perf_counter
 
-import numpy as np
-
 from streamdedup.kafka.commit import Committed
 from streamdedup.kafka.dead_letters import STAGE_JUDGE
 from streamdedup.kafka.intake import Prepared
@@ -45,19 +43,17 @@ def batch_report(
 ) -> BatchReport:
     """What is told of a batch that is committed and applied."""
     prepared, decision = batch.prepared, batch.decision
-    records = prepared.records
+    arrivals = prepared.arrivals
     return BatchReport(
-        records=len(records),
-        input_bytes=sum(map(len, records)),
+        records=len(arrivals.records),
+        input_bytes=arrivals.bytes,
         verdicts=batch.verdicts,
         dead_letters=Counter((letter.stage, letter.reason) for letter in batch.dead),
         refused=_examples(batch),
         found=decision.found,
         traits=prepared.sketch.payloads.traits,
-        timestamps_ms=np.fromiter(
-            (record.timestamp()[1] for record in records), np.int64, len(records)
-        ),
-        positions=batch.positions,
+        timestamps_ms=arrivals.timestamps_ms,
+        positions=arrivals.positions,
         seconds=StageSeconds(
             gather=prepared.gather_seconds,
             decode=prepared.decode_seconds,
@@ -76,13 +72,13 @@ def batch_report(
 def _examples(batch: JudgedBatch) -> list[Refused]:
     examples = []
     for letter in islice(batch.dead, _EXAMPLES):
-        record = batch.prepared.records[letter.place]
+        source = batch.prepared.arrivals.sources[letter.place]
         judged = letter.stage == STAGE_JUDGE
         examples.append(
             Refused(
-                topic=record.topic() or "",
-                partition=record.partition() or 0,
-                offset=record.offset() or 0,
+                topic=source.topic,
+                partition=source.partition,
+                offset=source.offset,
                 stage=letter.stage,
                 reason=letter.reason,
                 id=_id(batch.prepared, letter.place) if judged else "",
