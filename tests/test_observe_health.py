@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,17 +69,23 @@ def test_a_standby_is_ready_when_it_has_caught_up() -> None:
     assert world.health.now().ready
 
 
-def test_a_standby_is_not_ready_while_kafka_is_silent() -> None:
+@pytest.mark.parametrize(("role", "state"), [("STANDBY", State.STANDBY), ("WORKING", State.OWNER)])
+def test_nobody_is_ready_while_kafka_is_silent(role: str, state: State) -> None:
     world = World()
-    world.health.on_role(Role.STANDBY)
+    world.health.on_role(Role[role])
+    world.now += 60
+    world.health.on_tick()
     world.health.on_replica(replica(caught_up=True, silent_seconds=10.0))
-    assert world.state is State.STANDBY
-    world.health.on_replica(replica(caught_up=True, silent_seconds=25.0))
-    assert world.state is State.STARTING
-    assert "has not answered for 25 seconds" in world.health.now().why
+    assert world.state is state
+    world.now += 15
+    world.health.on_tick()
+    assert world.state is State.STARTING, "it cannot report any more, so nothing is heard either"
+    assert "nothing was heard of Kafka for 25 seconds" in world.health.now().why
     assert world.health.now().alive, "a restart would not bring it back"
+    world.health.on_replica(replica(caught_up=True, silent_seconds=21.0))
+    assert world.state is State.STARTING
     world.health.on_replica(replica(caught_up=True, silent_seconds=2.0))
-    assert world.state is State.STANDBY
+    assert world.state is state
 
 
 def test_a_standby_that_takes_over_is_not_ready_before_it_works() -> None:
@@ -142,7 +150,7 @@ def test_a_service_that_has_ended_is_not_stuck() -> None:
 
 def test_the_watchdog_writes_all_stacks_once_for_each_standstill() -> None:
     world, out = World(), io.StringIO()
-    watchdog = Watchdog(world.health.now, EventLog(out, "json"))
+    watchdog = Watchdog(world.health.now, EventLog(out, "json"), stuck_seconds=STUCK_SECONDS)
     watchdog.look()
     assert out.getvalue() == ""
     for _ in range(2):
@@ -154,6 +162,27 @@ def test_the_watchdog_writes_all_stacks_once_for_each_standstill() -> None:
     events = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [event["event"] for event in events] == ["stuck", "stacks", "unstuck"] * 2
     assert "test_observe_health.py" in events[1]["message"]
+
+
+def test_a_call_that_keeps_the_interpreter_to_itself_leaves_its_stack_on_standard_error() -> None:
+    # Functions of a PyDLL are called as RocksDB's write is: no other thread runs meanwhile.
+    program = """
+import ctypes, io, time
+from streamdedup.observe.health import HealthWatch
+from streamdedup.observe.log import EventLog
+from streamdedup.observe.watchdog import Watchdog
+health = HealthWatch(time.monotonic, lambda: "", stuck_seconds=0.1)
+def a_write_that_does_not_come_back():
+    ctypes.PyDLL(None).sleep(6)
+with Watchdog(health.now, EventLog(io.StringIO(), "json"), stuck_seconds=0.1):
+    time.sleep(2)
+    a_write_that_does_not_come_back()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "a_write_that_does_not_come_back" in done.stderr
+    assert done.stderr.count("Timeout") == 1, "a thread that is waited for is no standstill"
 
 
 def test_stacks_are_those_of_every_thread() -> None:

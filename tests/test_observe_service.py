@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -21,7 +22,7 @@ from streamdedup.observe.catalogue import (
     POSITION,
     RECORDS,
 )
-from streamdedup.testing import Kafka, unique_name
+from streamdedup.testing import Kafka, LocalBroker, unique_name
 from streamdedup.testing.ports import free_port
 
 SERVED = {"STREAMDEDUP_HTTP__PORT": "0"}
@@ -163,6 +164,29 @@ def test_an_instance_goes_from_starting_to_owner_and_the_next_to_standby_and_own
             wait_until(lambda: names(scraped(second)) >= OWNERS, "its lag")
             assert scraped(second)["streamdedup_restored_articles_total", ()] >= 150
             assert second.stop() == 0
+    setup.check_truth()
+
+
+def test_while_kafka_hangs_neither_owner_nor_standby_calls_itself_ready(
+    own_broker: LocalBroker, tmp_path: Path
+) -> None:
+    setup = Setup(own_broker, extra=SERVED)
+    setup.produce(feed(50))
+    with running(setup, tmp_path / "a") as first, running(setup, tmp_path / "b") as second:
+        both = (first, second)
+        wait_until(lambda: all(ready(one)["ok"] for one in both), "two that are ready")
+        setup.wait_for(50)
+        own_broker.freeze()
+        wait_until(lambda: not any(ready(one)["ok"] for one in both), "them to notice", 40)
+        assert {ready(one)["state"] for one in both} == {"starting"}
+        assert all(ask(address(one) + "healthz")[0] == 200 for one in both)
+        time.sleep(10)
+        assert not any(ready(one)["ok"] for one in both), "nothing has changed"
+        own_broker.thaw()
+        wait_until(lambda: all(ready(one)["ok"] for one in both), "them to notice", 20)
+        assert {ready(one)["state"] for one in both} == {"owner", "standby"}
+        setup.produce(feed(50, 2))
+        setup.wait_for(100)
     setup.check_truth()
 
 

@@ -157,7 +157,7 @@ class Replica:
                 changelog_next=position,
                 changelog_end=max(position, self._ends.known.get(place, 0)),
                 caught_up=self._catching_up is None,
-                silent_seconds=self._ends.silent_seconds,
+                silent_seconds=min(self._ends.silent_seconds, self._tail.silent_seconds),
             )
         )
 
@@ -225,7 +225,7 @@ class Replica:
                 RestoreProgress(
                     catching_up.records,
                     self._tail.next_offset,
-                    catching_up.end,
+                    max(catching_up.end, self._tail.next_offset),
                     now - catching_up.started,
                 )
             )

@@ -129,7 +129,7 @@ class ReplicaReport:
     changelog_next: int
     changelog_end: int
     caught_up: bool  # it has been at the changelog's end since it was opened
-    silent_seconds: float  # since Kafka last told where the changelog ends
+    silent_seconds: float  # since Kafka last told something of the changelog
 
 
 @dataclass(frozen=True)

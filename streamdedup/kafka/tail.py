@@ -56,6 +56,12 @@ class Tail:
         self._topic = config.changelog
         self.next_offset = 0
         """Everything committed before it has been read."""
+        self._answered = monotonic()
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since the broker last answered here; a quiet changelog is silent too."""
+        return monotonic() - self._answered
 
     def extent(self) -> Extent:
         """Asks the broker; one that has just come back is given time to find its partitions."""
@@ -71,6 +77,7 @@ class Tail:
                 continue
             if marks is None:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the changelog's end"))
+            self._answered = monotonic()
             return Extent(*marks)
 
     def seek(self, offset: int | None) -> None:
@@ -102,6 +109,8 @@ class Tail:
                 raise ChangelogGone(error.str())
             elif error.fatal():
                 raise KafkaException(error)
+        if records:
+            self._answered = monotonic()
         return records
 
     def renew(self) -> None:

@@ -203,8 +203,11 @@ PENDING_COMPACTION = gauge(
     "rocksdb_pending_compaction_bytes", "What compaction still has to rewrite.", unit="bytes"
 )
 COMPACTIONS = gauge("rocksdb_running_compactions", "Compactions that run.")
-WRITE_STOPPED = gauge("rocksdb_write_stopped", "1 while RocksDB takes no writes: a stall.")
-WRITE_SLOWED = gauge("rocksdb_write_slowed", "1 while RocksDB holds writes back.")
+WRITE_STALLED = counter(
+    "rocksdb_write_stall_seconds",
+    "Time for which RocksDB held writes back since the index was opened, told when they go on.",
+    unit="seconds",
+)
 BACKGROUND_ERRORS = gauge(
     "rocksdb_background_errors", "Flushes and compactions that failed since the index was opened."
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 
-from streamdedup.kafka.report import Listener, ReplicaReport, RestoreProgress, Role
+from streamdedup.kafka.report import BatchReport, Listener, ReplicaReport, RestoreProgress, Role
 
 
 class State(StrEnum):
@@ -64,7 +64,7 @@ class HealthWatch(Listener):
         self._lock = Lock()
         self._role = Role.CONNECTING
         self._caught_up = False
-        self._silent_seconds = 0.0
+        self._heard = clock()
         self._restored = ""
         self._trouble = ""
         self._ticked = clock()
@@ -79,7 +79,13 @@ class HealthWatch(Listener):
         """The instance does something else now."""
         with self._lock:
             self._ticked = self._clock()
+            if self._role is Role.CONNECTING:
+                self._heard = self._ticked  # Kafka has answered, or it would still try
             self._role = role
+
+    def on_batch(self, report: BatchReport) -> None:
+        """Kafka has taken it."""
+        self._heard = self._clock()
 
     def on_restore(self, progress: RestoreProgress) -> None:
         """How far the index is."""
@@ -92,7 +98,8 @@ class HealthWatch(Listener):
         """Whether the index has been at the changelog's end, and could still be."""
         with self._lock:
             self._caught_up = report.caught_up
-            self._silent_seconds = report.silent_seconds
+            # A time, not a length: whoever cannot report any more has not heard of Kafka either.
+            self._heard = max(self._heard, self._clock() - report.silent_seconds)
 
     def on_trouble(self, text: str) -> None:
         """The last of them explains a blocked instance."""
@@ -104,8 +111,8 @@ class HealthWatch(Listener):
         """The state at this moment."""
         with self._lock:
             role, caught_up, restored = self._role, self._caught_up, self._restored
-            silent = self._silent_seconds
-            age = max(0.0, self._clock() - self._ticked)
+            now = self._clock()
+            age, silent = max(0.0, now - self._ticked), now - self._heard
         state, why = self._judged(role, age, silent, caught_up=caught_up, restored=restored)
         return Health(state, why, role, age, alive=state is not State.STUCK)
 
@@ -120,8 +127,8 @@ class HealthWatch(Listener):
             return State.BLOCKED, self._trouble or "the state directory cannot be used"
         if role is Role.CONNECTING:
             return State.STARTING, self._trouble or "no broker has answered yet"
-        if role is Role.STANDBY and silent > _SILENT_SECONDS:
-            return State.STARTING, f"Kafka has not answered for {silent:.0f} seconds"
+        if role in (Role.STANDBY, Role.WORKING) and silent > _SILENT_SECONDS:
+            return State.STARTING, f"nothing was heard of Kafka for {silent:.0f} seconds"
         if role is Role.RESTORING or (role is Role.STANDBY and not caught_up):
             so_far = f": {restored}" if restored else ""
             return State.RESTORING, f"the index is being made complete from the changelog{so_far}"

@@ -158,12 +158,11 @@ class Metrics(Listener):
         series.set(the.MEMTABLE_BYTES, rocks.memtable_bytes)
         series.set(the.PENDING_COMPACTION, rocks.pending_compaction_bytes)
         series.set(the.COMPACTIONS, rocks.running_compactions)
-        series.set(the.WRITE_STOPPED, rocks.write_stopped)
-        series.set(the.WRITE_SLOWED, rocks.write_slowed)
         series.set(the.BACKGROUND_ERRORS, rocks.background_errors)
         series.set(the.CACHE_BYTES, rocks.cache_bytes)
         # These begin anew with every opening of the index, which Prometheus takes as a reset.
         series.set(the.PAGES_READ, store.pages_read)
+        series.set(the.WRITE_STALLED, rocks.stalled_seconds)
         series.set(the.CACHE_HITS, rocks.cache_hits)
         series.set(the.CACHE_MISSES, rocks.cache_misses)
 

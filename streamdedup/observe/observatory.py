@@ -59,7 +59,9 @@ class Observatory:
             page = StatusPage(self.health, self.metrics.series)
             pages = Pages(self.health, self.metrics.series, page.html)
             self.address = self._stack.enter_context(self._server(host, port, pages)).address
-        self._stack.enter_context(Watchdog(self.health.now, self.log))
+        stuck_seconds = self._http.stuck_seconds
+        watchdog = Watchdog(self.health.now, self.log, stuck_seconds=stuck_seconds)
+        self._stack.enter_context(watchdog)
         return self
 
     def __exit__(

@@ -1,13 +1,19 @@
 """A thread that notices when the loop stands still, and writes down where every thread is.
 
 It looks at health alone; what it finds goes into the log, once for each standstill.
+
+A call that keeps the interpreter to itself (RocksDB holding a write back, on a disk that does not
+come back) stops this thread too.  For that, every look winds up a timer outside of the interpreter;
+when that runs out, it writes the stacks to standard error.
 """
 
 from __future__ import annotations
 
 import faulthandler
+import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
@@ -16,12 +22,16 @@ from streamdedup.observe.health import Health, State
 from streamdedup.observe.log import EventLog
 
 _LOOK_SECONDS = 1.0
+_MARGIN_SECONDS = 3.0  # later than the loop's own limit: that one says more
 
 
 class Watchdog:
     """Looks every second between entering and leaving."""
 
-    def __init__(self, health: Callable[[], Health], log: EventLog) -> None:
+    def __init__(
+        self, health: Callable[[], Health], log: EventLog, *, stuck_seconds: float
+    ) -> None:
+        self._timer_seconds = stuck_seconds + _MARGIN_SECONDS
         self._health = health
         self._log = log
         self._told = False
@@ -51,10 +61,18 @@ class Watchdog:
     ) -> None:
         self._over.set()
         self._thread.join(_LOOK_SECONDS)
+        faulthandler.cancel_dump_traceback_later()
 
     def _run(self) -> None:
         while not self._over.wait(_LOOK_SECONDS):
+            self._wind_up()
             self.look()
+
+    def _wind_up(self) -> None:
+        if sys.__stderr__ is None:
+            return
+        with suppress(OSError, ValueError):  # it is closed, or no file
+            faulthandler.dump_traceback_later(self._timer_seconds, file=sys.__stderr__)
 
 
 def stacks() -> str:

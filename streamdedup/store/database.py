@@ -30,7 +30,9 @@ from streamdedup.store.torn import damaged_before_end
 
 META, RECORDS, PAGES, FILTERS = "default", "records", "pages", "filters"
 _MIB = 1 << 20
-_CACHE_COUNT = re.compile(r"^rocksdb\.block\.cache\.(hit|miss) COUNT : (\d+)$", re.MULTILINE)
+_COUNT = re.compile(
+    r"^rocksdb\.(stall\.micros|block\.cache\.hit|block\.cache\.miss) COUNT : (\d+)$", re.MULTILINE
+)
 
 
 class Database:
@@ -140,18 +142,18 @@ class Database:
         def total(name: str) -> int:
             return sum(self.property(family, f"rocksdb.{name}") for family in self._families)
 
-        counts = dict(_CACHE_COUNT.findall(self._options.get_statistics() or ""))
+        counts = dict(_COUNT.findall(self._options.get_statistics() or ""))
         return DatabaseFigures(
             table_bytes=total("total-sst-files-size"),
             memtable_bytes=total("cur-size-all-mem-tables"),
             pending_compaction_bytes=total("estimate-pending-compaction-bytes"),
             running_compactions=self.property(META, "rocksdb.num-running-compactions"),
-            write_stopped=total("is-write-stopped") > 0,
-            write_slowed=self.property(META, "rocksdb.actual-delayed-write-rate") > 0,
+            # Whether writes are stopped now is no use: whoever asks has just written.
+            stalled_seconds=int(counts.get("stall.micros", 0)) / 1e6,
             background_errors=self.property(META, "rocksdb.background-errors"),
             cache_bytes=self.property(META, "rocksdb.block-cache-usage"),
-            cache_hits=int(counts.get("hit", 0)),
-            cache_misses=int(counts.get("miss", 0)),
+            cache_hits=int(counts.get("block.cache.hit", 0)),
+            cache_misses=int(counts.get("block.cache.miss", 0)),
         )
 
     def close(self) -> None:

@@ -16,8 +16,7 @@ class DatabaseFigures:
     memtable_bytes: int = 0
     pending_compaction_bytes: int = 0
     running_compactions: int = 0
-    write_stopped: bool = False
-    write_slowed: bool = False
+    stalled_seconds: float = 0.0
     background_errors: int = 0
     cache_bytes: int = 0
     cache_hits: int = 0

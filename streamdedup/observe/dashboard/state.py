@@ -80,12 +80,11 @@ STATE = (
     ),
     Panel(
         title="Compactions and stalls",
-        description="Compactions that run; 1 while RocksDB holds writes back (slowed) or takes "
-        "none (stopped, StreamdedupWriteStall); flushes and compactions that failed.",
+        description="Compactions that run; the share of the time for which RocksDB held writes "
+        "back (StreamdedupWriteStall); flushes and compactions that failed.",
         queries=[
             Query(each(the.COMPACTIONS), f"{_INSTANCE} compactions"),
-            Query(each(the.WRITE_SLOWED), f"{_INSTANCE} slowed"),
-            Query(each(the.WRITE_STOPPED), f"{_INSTANCE} stopped"),
+            Query(_rate_of_each(the.WRITE_STALLED), f"{_INSTANCE} held back"),
             Query(each(the.BACKGROUND_ERRORS), f"{_INSTANCE} errors"),
         ],
         unit=Unit.NUMBER,
