@@ -25,6 +25,7 @@ FieldName = Annotated[str, Meta(min_length=1)]
 Share = Annotated[float, Meta(gt=0.0, le=1.0)]
 Name = Annotated[str, Meta(min_length=1)]
 TopicName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]+$", max_length=249)]
+InputName = Annotated[str, Meta(pattern=r"^(\^.*|[A-Za-z0-9._-]{1,249})$")]
 
 _LISTS = (["kafka", "input"],)  # written with commas where a setting is plain text
 _OPEN = ["kafka", "client"]  # a table inside a section, whose keys have dots
@@ -100,7 +101,7 @@ class KafkaConfig(_Section, frozen=True):
 
     bootstrap: Name = "localhost:9092"
     group: Name = "streamdedup"
-    input: tuple[Name, ...] = ("articles",)
+    input: tuple[InputName, ...] = ("articles",)
     verdicts: TopicName = "verdicts"
     unique: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]*$", max_length=249)] = ""
     changelog: TopicName = "streamdedup-changelog"
@@ -115,10 +116,19 @@ class KafkaConfig(_Section, frozen=True):
     def __post_init__(self) -> None:
         if not self.input:
             raise ValueError("kafka.input names no topic")
+        for pattern in self.input:
+            _compiled(pattern)
         topics = [*self.input, self.verdicts, self.changelog, self.dead_letters]
         topics += [self.unique] if self.unique else []
         if len(set(topics)) < len(topics):
             raise ValueError("the topics under kafka must differ from one another")
+
+
+def _compiled(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"kafka.input: {pattern!r} is no pattern: {error}") from None
 
 
 class HttpConfig(_Section, frozen=True):

@@ -73,6 +73,30 @@ def test_a_zombie_is_refused_by_the_groups_generation_before_anybody_has_fenced_
     assert setup.verdicts() == undisturbed(setup, len(messages))
 
 
+def test_a_zombie_that_is_refused_while_it_produces_knows_why(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    # A batch so large that the broker's answer is there before all of it has been produced.
+    setup = Setup(broker, extra={"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "4000"})
+    setup.produce(feed(16_000))
+    with running(setup, tmp_path / "a", STREAMDEDUP_FAILPOINT="begun:3:freeze") as zombie:
+        zombie.wait_for_freeze()
+        held = {
+            "STREAMDEDUP_FAILPOINT": "assigned:1:freeze",
+            "STREAMDEDUP_KAFKA__CLIENT__SESSION_TIMEOUT_MS": "30000",
+        }
+        with running(setup, tmp_path / "b", **held) as heir:
+            heir.wait_for_freeze()
+            zombie.send(signal.SIGCONT)
+            zombie.wait_for_log("the index is no longer owned here")
+            assert "a commit failed" not in zombie.log
+            heir.send(signal.SIGCONT)
+            setup.wait_for(16_000)
+            assert heir.stop() == 0
+        assert zombie.stop() == 0
+    setup.check_truth()
+
+
 def test_a_standby_takes_over_from_a_killed_owner_within_ten_seconds(
     broker: Kafka, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
 from service import ANY_TIME, Setup, feed, message, running, wait_until
 
 from streamdedup import Article
@@ -133,6 +134,35 @@ def test_partitions_and_topics_that_match_a_pattern_are_read(broker: Kafka, tmp_
         assert instance.stop() == 0
     topics = [json.loads(verdict)["source"]["topic"] for verdict in setup.verdicts()]
     assert sorted(topics) == [f"{prefix}-0"] * 10 + [f"{prefix}-1"] * 10
+
+
+def test_partitions_that_are_added_to_a_quiet_topic_are_read_before_long(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    setup = Setup(broker)
+    setup.produce(feed(10))
+    with running(setup, tmp_path) as instance:
+        setup.wait_for(10)
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        for made in admin.create_partitions([NewPartitions(setup.names["input"], 2)]).values():
+            made.result()
+        setup.produce(feed(10, 2), partition=1)
+        setup.wait_for(20, 45)  # they are looked for twice a minute
+        setup.produce(feed(5, 3))
+        setup.wait_for(25)
+        assert instance.stop() == 0
+    setup.check_truth()
+
+
+def test_an_input_topic_that_goes_away_is_told(broker: Kafka, tmp_path: Path) -> None:
+    setup = Setup(broker)
+    setup.produce(feed(10))
+    with running(setup, tmp_path) as instance:
+        setup.wait_for(10)
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        admin.delete_topics([setup.names["input"]])[setup.names["input"]].result()
+        instance.wait_for_log(f"the input {setup.names['input']}[0] is not there any more", 45)
+        assert instance.stop() == 0
 
 
 def test_articles_that_expired_unread_stop_the_service_until_it_is_told_to_go_on(

@@ -33,6 +33,21 @@ def test_a_pattern_that_matches_nothing_is_named(broker: Kafka, tmp_path: Path) 
     assert "no topic matches" in refused(setup, tmp_path)
 
 
+def test_a_name_that_no_topic_can_have_is_told_and_not_tried_again(
+    broker: Kafka, tmp_path: Path
+) -> None:
+    for name, said in (("my topic", "kafka.input"), ("^wire-(", "no pattern")):
+        with running(Setup(broker), tmp_path, STREAMDEDUP_KAFKA__INPUT=name) as instance:
+            assert instance.wait(10) == 2
+            assert said in instance.log
+    # The broker alone knows of this one.
+    setup = Setup(broker, extra={"STREAMDEDUP_KAFKA__INPUT": "."})
+    assert "Topic name is invalid" in refused(setup, tmp_path)
+    with running(setup, tmp_path, create_topics=False) as instance:
+        assert instance.wait(10) == 6
+        assert "Kafka refuses the topics: " in instance.log
+
+
 @pytest.mark.parametrize(
     ("partitions", "settings", "said"),
     [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -17,6 +18,7 @@ from streamdedup.kafka.intake import Intake, Prepared
 _BATCHES = 2
 _IN_USE = 2  # whoever has taken a batch lets go of it once it has the next but one
 _LOOK_SECONDS = 0.1
+_HANGING_SECONDS = 10.0
 
 
 class Ahead:
@@ -25,6 +27,7 @@ class Ahead:
     def __init__(self, intake: Intake) -> None:
         self._intake = intake
         self._closed = Event()
+        self._looked = monotonic()
         self._taken: deque[Prepared] = deque()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ahead")
         self._made = deque(self._pool.submit(self._make) for _ in range(_BATCHES))
@@ -39,6 +42,11 @@ class Ahead:
         if taken is not None:
             self._taken.append(taken)
         return taken
+
+    @property
+    def goes_round(self) -> bool:
+        """Whether a batch is ready or was looked for of late; a hanging disk is no quiet input."""
+        return self._made[0].done() or monotonic() - self._looked < _HANGING_SECONDS
 
     def __enter__(self) -> Self:
         return self
@@ -57,6 +65,7 @@ class Ahead:
         while len(self._taken) > _IN_USE:
             self._taken.popleft()
         while not self._closed.is_set():
+            self._looked = monotonic()
             batch = self._intake.next_batch(_LOOK_SECONDS)
             if batch is not None:
                 return batch

@@ -161,7 +161,13 @@ class Committer:
         """Beside what is done inside; again while Kafka says that it may be, but not for ever."""
         started = called = time.monotonic()
         attempt = Call(partial(call, _SLICE_SECONDS))
-        yield
+        try:
+            yield
+        except (KafkaException, BufferError):
+            # A refusal of this call ends the transaction, and is told to others in vague words.
+            if attempt.ended(_SLICE_SECONDS):
+                attempt.result()
+            raise
         while True:
             while not attempt.ended(_LOOK_SECONDS):
                 if time.monotonic() - called > self._limit(_ANSWER_SECONDS):

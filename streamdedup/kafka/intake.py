@@ -19,6 +19,8 @@ from streamdedup.kafka.dead_letters import STAGE_DECODE, DeadLetter
 from streamdedup.kafka.source import Source
 from streamdedup.sketched import Sketch
 
+_MOST_HITS = 1_000_000
+_LEAST_RECORDS = 250
 _YEAR_10000_MS = 253_402_300_800_000
 
 
@@ -45,12 +47,12 @@ class Intake:
         self._source = source
         self._decode = ArticleDecoder(config).decode
         self._engine = engine
-        self._most_records = most_records
+        self._most_records = self._now_records = most_records
 
     def next_batch(self, timeout_seconds: float) -> Prepared | None:
         """The next records, or None if none came in time."""
         started = perf_counter()
-        records = self._source.gather(self._most_records, timeout_seconds)
+        records = self._source.gather(self._now_records, timeout_seconds)
         if not records:
             return None
         arrived = arrivals(records)
@@ -69,6 +71,7 @@ class Intake:
         sketched = perf_counter()
         sketch = self._engine.foresee(sketch)
         foreseen = perf_counter()
+        self._adapt(len(records), sketch)
         return Prepared(
             arrived,
             places,
@@ -79,6 +82,12 @@ class Intake:
             sketch_seconds=sketched - decoded,
             foresee_seconds=foreseen - sketched,
         )
+
+    def _adapt(self, records: int, sketch: Sketch) -> None:
+        """Smaller batches where the index proposes very much: all of it is in memory at once."""
+        hits = 0 if sketch.foreseen is None else len(sketch.foreseen.hits.numbers)
+        bearable = _MOST_HITS * records // hits if hits else self._most_records
+        self._now_records = min(self._most_records, max(_LEAST_RECORDS, bearable))
 
     def _article(self, record: Message) -> Article:
         value = record.value()

@@ -72,6 +72,7 @@ class Owner:
         self._membership = membership
         self._positions: dict[Place, int] = {}
         self._judged = 0
+        self._gone: set[Place] = set()
         self._ends = Ends(surroundings.admin)
 
     def run(self) -> None:
@@ -93,7 +94,8 @@ class Owner:
             if not s.replica.catch_up(self._still_owner):
                 return
             s.failpoints.reach("restored")
-            self._take_partitions(source)
+            source.assign(input_partitions(s.admin, s.config))
+            self._tell_of_trouble(source)
             s.listener.on_role(Role.WORKING)
             self._judge(committer, source)
 
@@ -104,7 +106,7 @@ class Owner:
         look = Every(_LOOK_FOR_PARTITIONS_SECONDS, at_once=False)
         report = Every(_REPORT_SECONDS)
         with settled(), Ahead(intake) as ahead:
-            while self._still_owner():
+            while self._still_owner(goes_round=ahead.goes_round):
                 prepared = ahead.take(_WAIT_SECONDS)
                 if look.due():
                     self._look_for_partitions(source)
@@ -146,7 +148,7 @@ class Owner:
         self._s.replica.apply(batch.decision, committed.last)
         return perf_counter() - started
 
-    def _still_owner(self) -> bool:
+    def _still_owner(self, *, goes_round: bool = True) -> bool:
         """Hear what the group says; in the middle of a rebalance, wait for its end.
 
         Whoever owned the index in between has fenced our producer, so if it can still commit,
@@ -154,7 +156,8 @@ class Owner:
         """
         timeout_seconds = 0.0
         while not self._s.stop.is_set():
-            self._s.listener.on_tick()
+            if goes_round:
+                self._s.listener.on_tick()
             ownership = self._membership.poll(timeout_seconds)
             if ownership is not Ownership.UNDECIDED:
                 return ownership is Ownership.OWNER
@@ -183,21 +186,30 @@ class Owner:
                 return done
 
     def _tell(self, source: Source) -> None:
+        self._tell_of_trouble(source)
+        # An owner whose every commit fails must have a lag before its first one.
+        self._ends.known = {**source.first_ends, **self._ends.known}
         self._ends.ask(source.starts)
         positions = {**source.starts, **self._positions}
         for place, end in source.passed(self._judged).items():
-            positions[place] = max(positions[place], end)
+            positions[place] = max(positions.get(place, end), end)
         self._s.listener.on_input(InputReport(dict(self._ends.known), positions))
         self._s.replica.report()
 
-    def _take_partitions(self, source: Source) -> None:
-        for loss in source.assign(input_partitions(self._s.admin, self._s.config)):
-            self._s.listener.on_trouble(f"going on without lost articles: {loss}")
-        # An owner whose every commit fails must have a lag before its first one.
-        self._ends.known = {**source.first_ends, **self._ends.known}
+    def _tell_of_trouble(self, source: Source) -> None:
+        for trouble in source.troubles():
+            self._s.listener.on_trouble(trouble)
+
+    def _tell_what_is_gone(self, gone: set[Place]) -> None:
+        """Once: a topic that was made anew has other offsets, and reading it says so by itself."""
+        for topic, partition in sorted(gone - self._gone):
+            self._s.listener.on_trouble(f"the input {topic}[{partition}] is not there any more")
+        self._gone = gone
 
     def _look_for_partitions(self, source: Source) -> None:
         try:
-            self._take_partitions(source)
+            there = input_partitions(self._s.admin, self._s.config)
+            source.want(there)
+            self._tell_what_is_gone(source.starts.keys() - there)
         except KafkaException as error:
             self._s.listener.on_trouble(f"cannot look for new partitions: {error.args[0].str()}")

@@ -141,7 +141,10 @@ class InputReport:
 
 
 class Listener:
-    """Hears everything in the thread of the loop, and must be quick; this one does nothing."""
+    """Hears everything and must be quick; this one does nothing.
+
+    It is told in the thread of the loop, but of connections by whatever thread finds them broken.
+    """
 
     def on_tick(self) -> None:
         """The loop goes round."""

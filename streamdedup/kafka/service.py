@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from streamdedup.config import Config
-from streamdedup.errors import InputLost, StateCorrupt, StateDiskError
+from streamdedup.errors import InputLost, StateCorrupt, StateDiskError, TopicsError
 from streamdedup.kafka.bounded import close_within
 from streamdedup.kafka.changelog import Changelog
 from streamdedup.kafka.clients import admin
@@ -34,6 +34,15 @@ _RETRY_SECONDS = 2.0
 _BACKOFF_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 _FOLLOW_SECONDS = 0.2
 _CLOSE_SECONDS = 1.0
+# Answers of a broker that will not be others the next time.
+_REFUSALS = frozenset(
+    {
+        KafkaError.TOPIC_EXCEPTION,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.POLICY_VIOLATION,
+    }
+)
 
 
 class Service:
@@ -183,6 +192,8 @@ class Service:
                         self._listener.on_event(f"created topic {name}")
                 return self._delivery.topics(topics_admin, self._config)
             except KafkaException as error:
+                if error.args[0].code() in _REFUSALS:
+                    raise TopicsError(f"Kafka refuses the topics: {_said(error.args[0])}") from None
                 topics_admin.poll(0)
                 reason = self._last_error or _said(error.args[0])
                 self._listener.on_trouble(

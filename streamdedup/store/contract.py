@@ -24,14 +24,24 @@ class Hits:
     starts: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+NO_HITS = Hits(np.zeros(0, np.int64), np.zeros(1, np.int64))
+
+
+@dataclass
 class Foreseen:
-    """A part of an answer to `probe`, got ahead: it holds as long as `state` is the store's."""
+    """A part of an answer to `probe`, got ahead: it holds as long as `state` is the store's.
+
+    It may be large where texts have many copies, so it is let go of as soon as it was used.
+    """
 
     state: object
     hits: Hits
     records: dict[int, bytes]  # what was read on the way, and is soon to be fetched
     pages_read: int
+
+    def let_go(self) -> None:
+        """It is of no store any more, and takes no memory."""
+        self.state, self.hits, self.records = None, NO_HITS, {}
 
 
 class Store(Protocol):

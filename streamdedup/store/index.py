@@ -109,12 +109,17 @@ class Index:
         """
         for head in self.heads:
             newest = newest_of(newest, head.probe(keys, self._most), self._most)
-        if foreseen is None or foreseen.state is not self._live:
-            foreseen = self._in_segments(keys, starts, np.diff(newest.starts), records)
-        else:
+        if foreseen is not None and foreseen.state is self._live:
+            older = foreseen.hits
             records.update(foreseen.records)
-        self.pages_read += foreseen.pages_read
-        return newest_of(newest, foreseen.hits, self._most)
+            self.pages_read += foreseen.pages_read
+        else:
+            now = self._in_segments(keys, starts, np.diff(newest.starts), records)
+            older = now.hits
+            self.pages_read += now.pages_read
+        if foreseen is not None:
+            foreseen.let_go()
+        return newest_of(newest, older, self._most)
 
     def add(self, head: Head) -> None:
         """Take over a full head; nothing is written yet."""
