@@ -71,7 +71,7 @@ class MatchConfig(_Section, frozen=True):
 
     jaccard: Share = 0.5
     containment: Share = 0.8
-    containment_shingles: Count = 30
+    containment_shingles: Count = 20
     verify: Literal["exact", "signature"] = "exact"
     index_revisions: bool = True
 

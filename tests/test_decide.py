@@ -184,8 +184,8 @@ def test_a_part_of_an_article_is_a_duplicate_by_containment() -> None:
     assert (last.duplicate_of, last.measure, last.similarity) == ("a", "containment", 0.8)
 
 
-@pytest.mark.parametrize(("shingles", "verdict"), [(30, "duplicate"), (29, "unique")])
-def test_a_part_of_fewer_than_thirty_shingles_proves_nothing(shingles: int, verdict: str) -> None:
+@pytest.mark.parametrize(("shingles", "verdict"), [(20, "duplicate"), (19, "unique")])
+def test_a_part_of_fewer_than_twenty_shingles_proves_nothing(shingles: int, verdict: str) -> None:
     part = text(range(shingles))
     assert candidates(WHOLE, part, MatchConfig()) == 1
     assert judge(("a", WHOLE), ("part", part))[1].verdict == verdict
