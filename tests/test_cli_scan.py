@@ -213,6 +213,13 @@ def test_pretty_shows_titles_instead_of_json(run: Run) -> None:
     assert "a2 copies a1" in copied
 
 
+@pytest.mark.parametrize("title", [b"7", b'"\xff\xfe"'], ids=["a number", "bad UTF-8"])
+def test_a_title_that_cannot_be_read_is_no_title(run: Run, title: bytes) -> None:
+    line = b'{"id":"a","text":"the and of it x","title":' + title + b"}\n"
+    done = run("scan", "-", "--pretty", stdin=line)
+    assert (done.code, "the and of it x" in done.out) == (0, True), done.err
+
+
 def test_pretty_titles_cannot_steer_the_terminal(run: Run) -> None:
     evil = {"id": "a\x1b[2J", "title": "\x1b]0;owned\x07[bold]x", "text": HARBOUR}
     out = run("scan", "-", "--pretty", stdin=json_lines([evil])).out
