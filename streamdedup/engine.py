@@ -127,7 +127,11 @@ class Deduplicator:
         return cls(scheme, store, config)
 
     def process(self, items: Sequence[Item]) -> list[Verdict | Rejection]:
-        """Judge a batch and remember it: `sketch`, `decide`, `apply`."""
+        """Judge a batch and remember it: `sketch`, `decide`, `apply`.
+
+        A batch is in memory several times over: a long feed is better given in pieces, on which
+        the verdicts do not depend.
+        """
         decision = self.decide(self.sketch(items))
         self.apply(decision)
         return decision.outcomes

@@ -12,6 +12,10 @@ import pytest
 from conftest import HARBOUR, ORCHARD, SAMPLE, Run, json_lines, small_feed
 from jsonschema import Draft202012Validator
 
+from streamdedup.cli.intake import Intake
+from streamdedup.cli.summary import ScanSummary
+from streamdedup.config import InputConfig
+
 SCHEMA = json.loads(files("streamdedup").joinpath("verdict.schema.json").read_text())
 FEED = json_lines(small_feed())
 
@@ -157,6 +161,44 @@ def test_strict_stops_at_the_first_bad_line_and_keeps_what_came_before(
     assert "standard input:3: " in done.err
     after = run("scan", "-", "--state", "s", stdin=third)
     assert after.verdicts[0]["reason"] == "near"
+
+
+def test_bad_lines_are_told_in_line_order_whoever_found_them(run: Run) -> None:
+    articles = [json_lines([article]) for article in small_feed()]
+    wordless, broken = b'{"id":"e","text":"..."}\n', b"nonsense\n"
+    feed = wordless + articles[0] + broken + articles[1] + wordless + b"\n" + broken + articles[2]
+    done = run("scan", "-", stdin=feed)
+    told = [line.split(": ")[:2] for line in done.err.splitlines() if ": " in line]
+    assert told == [
+        ["standard input:1", "empty"],
+        ["standard input:3", "bad_json"],
+        ["standard input:5", "empty"],
+        ["standard input:7", "bad_json"],
+    ]
+    assert [v["id"] for v in done.verdicts] == ["a1", "b1", "a2"]
+
+
+def test_strict_tells_only_the_first_of_two_bad_lines(run: Run) -> None:
+    wordless, broken = b'{"id":"e","text":"..."}\n', b"nonsense\n"
+    for feed in (wordless + broken, broken + wordless):
+        done = run("scan", "-", "--strict", "--json", stdin=feed)
+        assert (done.code, done.err.count("standard input:")) == (3, 1)
+        assert "standard input:1: " in done.err
+        assert last_json(done.err)["bad_lines"] == 1
+
+
+def test_a_batch_of_long_articles_is_bounded_in_bytes(tmp_path: Path) -> None:
+    line = json_lines([{"id": "a", "text": "x" * 4_000_000}])
+    (tmp_path / "f").write_bytes(12 * line)
+    intake = Intake(
+        (str(tmp_path / "f"),),
+        InputConfig(),
+        1_024,
+        strict=False,
+        wake_fd=None,
+        summary=ScanSummary(),
+    )
+    assert [len(batch) for batch in intake.batches()] == [9, 3]
 
 
 @pytest.mark.parametrize("compress", [False, True], ids=["plain", "gzip"])
