@@ -66,7 +66,7 @@ class SchemeConfig(_Section, frozen=True):
 
 
 class MatchConfig(_Section, frozen=True):
-    """When two articles are the same story text.  May be changed on an existing index."""
+    """When two articles are the same story text.  All but `verify` may be changed on an index."""
 
     jaccard: Share = 0.5
     containment: Share = 0.8

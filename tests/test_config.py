@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Run
 
+from streamdedup import Deduplicator
 from streamdedup.config import Config, config_tree, load_config
 from streamdedup.errors import ConfigError
+from streamdedup.store.inspect import state_info
 
 EXAMPLE = ROOT / "config" / "streamdedup.toml"
 
@@ -21,6 +23,19 @@ def test_the_example_file_names_every_key_with_its_default() -> None:
 
 def test_the_example_file_loads_as_the_defaults() -> None:
     assert load_config(EXAMPLE, environ={}) == Config()
+
+
+def test_the_example_file_says_what_may_be_changed_on_an_index(tmp_path: Path) -> None:
+    Deduplicator.open(tmp_path).close()
+    bound = state_info(tmp_path)["parameters"].keys()
+    free = {key for key in config_tree(Config())["state"] if f"state.{key}" not in bound}
+    assert (free, {key for key in bound if key.startswith("match.")}) == (
+        {"path", "cache_mib"},
+        {"match.verify"},
+    )
+    said = EXAMPLE.read_text()
+    assert "Only `path` and `cache_mib` may be changed on an existing directory.\n[state]" in said
+    assert "All but `verify` may be changed on an existing state directory.\n[match]" in said
 
 
 def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
