@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from streamdedup.admission import Gate, known_ids
 from streamdedup.candidates import ALL_KINDS, find_candidates
 from streamdedup.clock import Clock
-from streamdedup.config import Config
+from streamdedup.config import Config, checked
 from streamdedup.errors import StateError
 from streamdedup.identity import OWN_KINDS, rekeyed
 from streamdedup.matching import verified
@@ -108,7 +108,7 @@ class Deduplicator:
         scheme: Scheme | None = None,
     ) -> Self:
         """Open a state directory, or with None an index in memory that goes with the process."""
-        config = config if config is not None else Config()
+        config = checked(config) if config is not None else Config()
         if scheme is None:
             scheme = ShingledScheme(config.scheme, config.match)
         if path is not None and not str(path):
