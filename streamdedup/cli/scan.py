@@ -102,7 +102,8 @@ def scan(
         except (Interrupted, StreamdedupError, OSError) as error:
             # What was judged before still gets its summary.
             failure = error
-    click.echo(summary.as_json() if as_json else summary.as_text(), err=True)
+    if summary or failure is None:
+        click.echo(summary.as_json() if as_json else summary.as_text(), err=True)
     if isinstance(failure, InputError):
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
     if failure is not None:
