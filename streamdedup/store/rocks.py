@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from streamdedup.clock import Clock
 from streamdedup.config import StateConfig
 from streamdedup.errors import StateCorrupt, StateError
 from streamdedup.store.contract import Foreseen, Hits
@@ -75,7 +76,7 @@ class RocksStore:
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
             self._position = read_position(self._db)
-            self._clock = read_note(self._db, CLOCK)
+            self._clock = self._readable_clock()
             self._mark = read_note(self._db, MARK)
             self._index = Index(
                 self._db,
@@ -206,6 +207,14 @@ class RocksStore:
         self._db.close()
 
     # -- inside ------------------------------------------------------------------------------
+
+    def _readable_clock(self) -> bytes:
+        clock = read_note(self._db, CLOCK)
+        try:
+            Clock.decoded(clock)
+        except ValueError as error:
+            raise self._damaged(str(error)) from None
+        return clock
 
     def _load(self, numbers: list[int], records: dict[int, bytes]) -> None:
         """Read those records that are not there."""
