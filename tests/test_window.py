@@ -257,15 +257,14 @@ def test_ten_windows_take_little_more_disk_than_one(tmp_path: Path) -> None:
 
 
 def test_a_segment_stays_as_long_as_its_newest_article_may_match(tmp_path: Path) -> None:
+    unmerged = msgspec.structs.replace(NARROW, fan_in=8)
     remembered = []
-    with closing(open_rocks(tmp_path, NARROW, window_ms=1_000)) as store:
-        for _ in range(2):
-            store.append(records_of([[n] for n in range(16)], [5_000] * 16))
-        for now_ms in (6_000, 6_001):
-            store.append(records_of([[99]], [now_ms]))
-            store.append(records_of([[99]], [now_ms]))  # upkeep begins with the clock as it was
+    with closing(open_rocks(tmp_path, unmerged, window_ms=1_000)) as store:
+        for now_ms, articles in ((5_000, 16), (6_000, 40), (6_001, 2)):
+            for _ in range(articles):
+                store.append(records_of([[7]], [now_ms]))
             remembered.append(store.figures().articles)
-    assert remembered == [34, 4]
+    assert remembered == [16, 56, 42]
 
 
 def test_nothing_is_left_of_what_has_expired(tmp_path: Path) -> None:
