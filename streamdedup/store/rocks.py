@@ -20,6 +20,7 @@ from streamdedup.config import StateConfig
 from streamdedup.errors import StateCorrupt, StateError
 from streamdedup.store.contract import Foreseen, Hits
 from streamdedup.store.database import RECORDS, Batch, Database
+from streamdedup.store.directory import refuse_foreign
 from streamdedup.store.figures import StoreFigures
 from streamdedup.store.head import Head
 from streamdedup.store.hits import met_twice
@@ -72,6 +73,7 @@ class RocksStore:
         # What was read since the last probe or append: a lead's record is soon verified against.
         self._read: dict[int, bytes] = {}
         self._prepared: _Prepared | None = None
+        refuse_foreign(path)
         self._db = Database(path, cache_mib=config.cache_mib)
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
