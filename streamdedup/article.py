@@ -6,6 +6,7 @@ is.  Nothing here knows about shingles, stores or brokers.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -67,6 +68,11 @@ def _minute(minutes: int) -> str:
     return f"{(_EPOCH_DAY + timedelta(days=days)).isoformat()}T{hour:02}:{minute:02}"
 
 
+def what_is_bad(error: Exception) -> str:
+    """What a JSON decoder complains of; of bad UTF-8 it only knows the place in some string."""
+    return "bad UTF-8 in a string" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
 class ArticleDecoder:
     """Turns one JSON object (bytes) into an `Article`, or raises `InputError` saying why not."""
 
@@ -85,20 +91,20 @@ class ArticleDecoder:
         try:
             wire: Any = self._decoder.decode(line)
         except msgspec.ValidationError:
-            raise self._bad_field(line) from None
+            wire = self._without_date(line)
+            wire.published = _leap_second(wire.published)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InputError("bad_json", str(error)) from None
+            raise InputError("bad_json", what_is_bad(error)) from None
         except RecursionError:
             raise InputError("too_deep", "the JSON is nested too deeply") from None
         return self._checked(wire.id, wire.text, wire.published)
 
-    def _bad_field(self, line: bytes) -> InputError:
-        """What is wrong with well-formed JSON: its date, if all is well without looking at it."""
+    def _without_date(self, line: bytes) -> Any:
+        """Well-formed JSON in which something is wrong: its date, if this raises nothing."""
         try:
-            wire: Any = self._dateless.decode(line)
+            return self._dateless.decode(line)
         except msgspec.ValidationError as error:
-            return InputError("bad_field", str(error))
-        return _bad_published(wire.published)
+            raise InputError("bad_field", str(error)) from None
 
     def _checked(self, id: str, text: str, published: datetime | None) -> Article:
         # Four bytes a character at most: encode only what could be over a limit.
@@ -144,6 +150,16 @@ def _event_ms(published: datetime) -> int:
     except OverflowError:
         raise _bad_published(published.isoformat()) from None
     return event_ms
+
+
+def _leap_second(published: str) -> datetime:
+    """A second that no clock here can show is taken as the one before it."""
+    if published[16:19] == ":60":
+        with suppress(msgspec.ValidationError):
+            before = msgspec.convert(f"{published[:17]}59{published[19:]}", datetime)
+            if milliseconds(before) // 1_000 % 3_600 == 3_599:  # none is in the middle of an hour
+                return before
+    raise _bad_published(published)
 
 
 def _bad_published(text: str) -> InputError:

@@ -1,7 +1,8 @@
 """The one place that says how our loops are compiled: natively, cached on disk, without the GIL.
 
 Only array code is compiled; a compiled function never sees a Python object.  Loops melt into each
-other across modules, so a cached one is good only as long as none of their sources has changed.
+other across modules, and constants melt into them, so a cached one is good only as long as none of
+their sources, nor of what these import, has changed.
 A cache that NUMBA_CACHE_DIR names is also read where nothing may be written, as in an image.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -26,7 +28,8 @@ from numba.core.caching import (
 Integer = int | np.int64  # one and the same inside a compiled loop
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_OWN_IMPORT = b"streamdedup.compiled import"
+_LOOP = re.compile(rb"^@(?:compiled|inlined|intrinsic)$", re.MULTILINE)
+_OWN_IMPORT = re.compile(rb"^from streamdedup\.([\w.]+) import", re.MULTILINE)
 _dispatchers: list[Any] = []
 
 
@@ -86,10 +89,18 @@ def inlined(function: Function) -> Function:
 
 @cache
 def _sources_digest() -> str:
-    """The sources of all compiled loops, wherever they stand in the package."""
+    """The sources of all compiled loops, and of all that they import: its constants are in them."""
+    package = Path(__file__).parent
+    sources = {file: file.read_bytes() for file in package.rglob("*.py")}
+    seen = set[Path]()
+    waiting = [file for file, source in sources.items() if _LOOP.search(source)]
+    while waiting:
+        file = waiting.pop()
+        if file not in seen and file in sources:
+            seen.add(file)
+            names = (name.decode().split(".") for name in _OWN_IMPORT.findall(sources[file]))
+            waiting += [package.joinpath(*name).with_suffix(".py") for name in names]
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        source = file.read_bytes()
-        if _OWN_IMPORT in source:
-            digest.update(source)
+    for file in sorted(seen):
+        digest.update(sources[file])
     return digest.hexdigest()

@@ -67,7 +67,7 @@ class SchemeConfig(_Section, frozen=True):
 
 
 class MatchConfig(_Section, frozen=True):
-    """When two articles are the same story text.  May be changed on an existing index."""
+    """When two articles are the same story text.  All but `verify` may be changed on an index."""
 
     jaccard: Share = 0.5
     containment: Share = 0.8
@@ -182,11 +182,21 @@ def load_config(
         if is_secret(dotted):
             raise ConfigError(f"{origin}: a secret comes from the environment or a file")
         _set(tree, dotted.strip().split("."), text, origin)
+    return _converted(tree, f" (file {file})" if file is not None else "", strict=False)
+
+
+def checked(config: Config) -> Config:
+    """The same settings, if they are good: a struct made in Python checks nothing by itself."""
+    if not isinstance(config, Config):
+        raise ConfigError(
+            f"settings are a streamdedup.Config, not a {type(config).__name__}: "
+            "make one, or have load_config read one"
+        )
     try:
-        return msgspec.convert(tree, Config, strict=False)
-    except msgspec.ValidationError as error:
-        origin = f" (file {file})" if file is not None else ""
-        raise ConfigError(f"{error}{origin}; see `streamdedup config show` for all keys") from None
+        tree = msgspec.to_builtins(config)
+    except TypeError as error:
+        raise ConfigError(f"a setting is of the wrong type: {error}") from None
+    return _converted(tree, "", strict=True)
 
 
 def config_tree(config: Config) -> dict[str, dict[str, Any]]:
@@ -205,6 +215,13 @@ def is_secret(key: str) -> bool:
     (True, False)
     """
     return _SECRET.search(key.lower()) is not None
+
+
+def _converted(tree: dict[str, Any], origin: str, *, strict: bool) -> Config:
+    try:
+        return msgspec.convert(tree, Config, strict=strict)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{error}{origin}; see `streamdedup config show` for all keys") from None
 
 
 def _from_file(file: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from streamdedup.admission import Gate, known_ids
 from streamdedup.candidates import ALL_KINDS, find_candidates
 from streamdedup.clock import Clock
-from streamdedup.config import Config
+from streamdedup.config import Config, checked
 from streamdedup.errors import StateError
 from streamdedup.identity import OWN_KINDS, rekeyed
 from streamdedup.matching import verified
@@ -108,7 +108,7 @@ class Deduplicator:
         scheme: Scheme | None = None,
     ) -> Self:
         """Open a state directory, or with None an index in memory that goes with the process."""
-        config = config if config is not None else Config()
+        config = checked(config) if config is not None else Config()
         if scheme is None:
             scheme = ShingledScheme(config.scheme, config.match)
         if path is not None and not str(path):
@@ -127,7 +127,11 @@ class Deduplicator:
         return cls(scheme, store, config)
 
     def process(self, items: Sequence[Item]) -> list[Verdict | Rejection]:
-        """Judge a batch and remember it: `sketch`, `decide`, `apply`."""
+        """Judge a batch and remember it: `sketch`, `decide`, `apply`.
+
+        A batch is in memory several times over: a long feed is better given in pieces, on which
+        the verdicts do not depend.
+        """
         decision = self.decide(self.sketch(items))
         self.apply(decision)
         return decision.outcomes

@@ -21,7 +21,6 @@ from streamdedup.sketch.minhash import (
 )
 from streamdedup.text.folding import PADDING
 from streamdedup.text.shingler import Shingler
-from streamdedup.text.tables import TABLE_VERSION
 from streamdedup.text.words import HASH_VERSION, hash_word
 
 GOLDEN_FILE = Path(__file__).with_name("golden.json")
@@ -75,7 +74,7 @@ def golden() -> Golden:
     crops = np.empty(len(places), np.uint64)
     crop_keys(shingles[places], np.array(EXTRAS, np.uint16)[places], crops)
     return {
-        "versions": {"hash": HASH_VERSION, "family": FAMILY_VERSION, "table": TABLE_VERSION},
+        "versions": {"hash": HASH_VERSION, "family": FAMILY_VERSION},
         "words": {word: _hex(hash_word(_padded(word))) for word in WORDS},
         "family": family[:6].tolist(),
         "set": list(SET),

@@ -40,6 +40,8 @@ def test_field_names_are_configurable() -> None:
         ("1970-01-01T00:00:00.0015Z", 1),
         ("1969-12-31T23:59:59.999Z", -1),
         ("1970-01-01T00:00:02", 2_000),
+        ("1972-06-30T23:59:60Z", 78_796_799_000),
+        ("1972-07-01T05:29:60.25+05:30", 78_796_799_250),
     ],
 )
 def test_event_time_is_utc_milliseconds(published: str, event_ms: int) -> None:
@@ -76,6 +78,18 @@ HOSTILE = {
         b'{"id":"a","text":"x","published":"2026-02-30T00:00:00Z"}',
         "bad_published",
     ),
+    "a second of no minute": (
+        b'{"id":"a","text":"x","published":"2026-03-02T12:30:60Z"}',
+        "bad_published",
+    ),
+    "a leap second of no calendar": (
+        b'{"id":"a","text":"x","published":"2026-02-30T23:59:60Z"}',
+        "bad_published",
+    ),
+    "a leap second and an empty id": (
+        b'{"id":"","text":"x","published":"2016-12-31T23:59:60Z"}',
+        "bad_id",
+    ),
     "a moment before the year 1": (
         b'{"id":"a","text":"x","published":"0001-01-01T00:00:00+14:00"}',
         "bad_published",
@@ -93,6 +107,11 @@ def test_hostile_input_is_refused_with_its_reason(line: bytes, reason: str) -> N
         SMALL.decode(line)
     assert refused.value.reason == reason
     assert refused.value.detail
+
+
+def test_bad_utf_8_is_named_as_such() -> None:
+    with pytest.raises(InputError, match="bad UTF-8 in a string"):
+        DECODER.decode(HOSTILE["not utf-8"][0])
 
 
 @given(st.binary(max_size=200))

@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT, Run, command_environment
 
 from streamdedup import engine
+from streamdedup.bench.growth import Growth, Tenth
 from streamdedup.bench.stages import STAGES, Stages
 from streamdedup.bench.synthetic import synthetic_batch
 from streamdedup.engine import Deduplicator
@@ -56,6 +57,17 @@ def test_growth_report_for_a_person_names_every_target(run: Run) -> None:
     done = run("bench", "--articles", "1000", "--batch", "100")
     assert done.code == 0, done.err
     assert done.out.count("target ≤") == 4
+
+
+def test_targets_of_millions_are_not_held_against_a_small_index(run: Run) -> None:
+    done = run("bench", "--articles", "1000", "--batch", "100")
+    assert done.out.count("not judged") == 4
+    assert "MISSED" not in done.out
+    tenths = [Tenth(1, 100.0, 1.0, 1, 1), Tenth(2, 1.0, 1.0, 1, 1)]
+    for articles, reached in ((999_999, None), (1_000_000, True)):
+        growth = Growth(articles=articles, batch=1, batch_ms=[1.0], tenths=tenths)
+        targets = growth.figures()["targets"].values()
+        assert [target["reached"] for target in targets] == [reached] * 4
 
 
 def test_growth_leaves_a_used_directory_alone(run: Run, tmp_path: Path) -> None:

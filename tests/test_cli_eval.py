@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from conftest import SAMPLE, Run, json_lines, small_feed
 
+from streamdedup import Article
+from streamdedup.cli.eval import batches
+
 TRUTH = [
     {"id": "a1", "cluster": "A", "lang": "en"},
     {"id": "a2", "cluster": "A", "lang": "en"},
@@ -163,3 +166,8 @@ def test_the_sample_feed_is_judged_well(run: Run, tmp_path: Path) -> None:
     figures = json.loads(run("eval", SAMPLE / "truth.jsonl", "v.jsonl", "--json").out)
     assert figures["missing"] == figures["unknown"] == 0
     assert figures["f1"] > 0.95
+
+
+def test_a_batch_of_long_articles_is_bounded_in_size() -> None:
+    articles = [Article(id=f"a{n}", text="x" * 4_000_000) for n in range(12)]
+    assert [len(batch) for batch in batches(articles)] == [9, 3]

@@ -12,6 +12,10 @@ import pytest
 from conftest import HARBOUR, ORCHARD, SAMPLE, Run, json_lines, small_feed
 from jsonschema import Draft202012Validator
 
+from streamdedup.cli.intake import Intake
+from streamdedup.cli.summary import ScanSummary
+from streamdedup.config import InputConfig
+
 SCHEMA = json.loads(files("streamdedup").joinpath("verdict.schema.json").read_text())
 FEED = json_lines(small_feed())
 
@@ -159,6 +163,44 @@ def test_strict_stops_at_the_first_bad_line_and_keeps_what_came_before(
     assert after.verdicts[0]["reason"] == "near"
 
 
+def test_bad_lines_are_told_in_line_order_whoever_found_them(run: Run) -> None:
+    articles = [json_lines([article]) for article in small_feed()]
+    wordless, broken = b'{"id":"e","text":"..."}\n', b"nonsense\n"
+    feed = wordless + articles[0] + broken + articles[1] + wordless + b"\n" + broken + articles[2]
+    done = run("scan", "-", stdin=feed)
+    told = [line.split(": ")[:2] for line in done.err.splitlines() if ": " in line]
+    assert told == [
+        ["standard input:1", "empty"],
+        ["standard input:3", "bad_json"],
+        ["standard input:5", "empty"],
+        ["standard input:7", "bad_json"],
+    ]
+    assert [v["id"] for v in done.verdicts] == ["a1", "b1", "a2"]
+
+
+def test_strict_tells_only_the_first_of_two_bad_lines(run: Run) -> None:
+    wordless, broken = b'{"id":"e","text":"..."}\n', b"nonsense\n"
+    for feed in (wordless + broken, broken + wordless):
+        done = run("scan", "-", "--strict", "--json", stdin=feed)
+        assert (done.code, done.err.count("standard input:")) == (3, 1)
+        assert "standard input:1: " in done.err
+        assert last_json(done.err)["bad_lines"] == 1
+
+
+def test_a_batch_of_long_articles_is_bounded_in_bytes(tmp_path: Path) -> None:
+    line = json_lines([{"id": "a", "text": "x" * 4_000_000}])
+    (tmp_path / "f").write_bytes(12 * line)
+    intake = Intake(
+        (str(tmp_path / "f"),),
+        InputConfig(),
+        1_024,
+        strict=False,
+        wake_fd=None,
+        summary=ScanSummary(),
+    )
+    assert [len(batch) for batch in intake.batches()] == [9, 3]
+
+
 @pytest.mark.parametrize("compress", [False, True], ids=["plain", "gzip"])
 def test_a_line_of_50_megabytes_is_reported_and_skipped(
     run: Run, tmp_path: Path, compress: bool
@@ -211,6 +253,13 @@ def test_pretty_shows_titles_instead_of_json(run: Run) -> None:
     assert copied.startswith("near")
     assert "Ferry terminal closes" in copied
     assert "a2 copies a1" in copied
+
+
+@pytest.mark.parametrize("title", [b"7", b'"\xff\xfe"'], ids=["a number", "bad UTF-8"])
+def test_a_title_that_cannot_be_read_is_no_title(run: Run, title: bytes) -> None:
+    line = b'{"id":"a","text":"the and of it x","title":' + title + b"}\n"
+    done = run("scan", "-", "--pretty", stdin=line)
+    assert (done.code, "the and of it x" in done.out) == (0, True), done.err
 
 
 def test_pretty_titles_cannot_steer_the_terminal(run: Run) -> None:

@@ -128,6 +128,17 @@ def test_a_state_made_with_other_settings_is_refused(run: Run) -> None:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize("style", [[], ["--json"]], ids=["text", "json"])
+def test_a_run_that_is_refused_has_no_summary(run: Run, style: list[str]) -> None:
+    assert run("scan", "-", "--state", "s", stdin=FEED).code == 0
+    for refused in (["--state", "s", "--set", "scheme.bands=20"], ["--output", "no/where"]):
+        done = run("scan", "-", *refused, *style, stdin=FEED)
+        assert done.code in (4, 5)
+        assert done.err.startswith("error: ")
+    empty = run("scan", "-", *style)
+    assert (empty.code, empty.err.count("articles") > 0) == (0, True)
+
+
 def test_a_state_in_use_is_refused(run: Run, tmp_path: Path) -> None:
     with start(tmp_path, "scan", "-", "--state", "s") as process:
         assert process.stdin is not None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from conftest import ROOT, Run
 
-from streamdedup.config import Config, config_tree, load_config
+from streamdedup import Deduplicator
+from streamdedup.config import Config, MatchConfig, StateConfig, config_tree, load_config
 from streamdedup.errors import ConfigError
+from streamdedup.store.inspect import state_info
 
 EXAMPLE = ROOT / "config" / "streamdedup.toml"
 
@@ -21,6 +24,19 @@ def test_the_example_file_names_every_key_with_its_default() -> None:
 
 def test_the_example_file_loads_as_the_defaults() -> None:
     assert load_config(EXAMPLE, environ={}) == Config()
+
+
+def test_the_example_file_says_what_may_be_changed_on_an_index(tmp_path: Path) -> None:
+    Deduplicator.open(tmp_path).close()
+    bound = state_info(tmp_path)["parameters"].keys()
+    free = {key for key in config_tree(Config())["state"] if f"state.{key}" not in bound}
+    assert (free, {key for key in bound if key.startswith("match.")}) == (
+        {"path", "cache_mib"},
+        {"match.verify"},
+    )
+    said = EXAMPLE.read_text()
+    assert "Only `path` and `cache_mib` may be changed on an existing directory.\n[state]" in said
+    assert "All but `verify` may be changed on an existing state directory.\n[match]" in said
 
 
 def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
@@ -75,6 +91,34 @@ def test_an_override_inside_a_section_that_is_a_value_is_refused(tmp_path: Path)
     file.write_text("match = 1\n")
     with pytest.raises(ConfigError, match="section"):
         load_config(file, ["match.jaccard=0.5"], environ={})
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        (Config(match=MatchConfig(jaccard=5)), "match.jaccard"),
+        (Config(match=MatchConfig(jaccard=float("nan"))), "match.jaccard"),
+        (Config(state=StateConfig(head_articles=3)), "state.head_articles"),
+        (Config(state=StateConfig(fan_in=cast("Any", 3))), "state.fan_in"),
+        (Config(state=StateConfig(path=cast("Any", Path("state")))), "wrong type"),
+        (cast("Any", {"a": 1}), "not a dict"),
+    ],
+)
+def test_settings_made_in_python_are_checked_when_an_index_is_opened(
+    tmp_path: Path, config: Config, named: str
+) -> None:
+    for path in (None, tmp_path / "state"):
+        with pytest.raises(ConfigError, match=named):
+            Deduplicator.open(path, config)
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_bad_setting_is_told_in_the_same_words_wherever_it_was_made() -> None:
+    with pytest.raises(ConfigError) as from_text:
+        load_config(overrides=["match.jaccard=5"], environ={})
+    with pytest.raises(ConfigError) as from_python:
+        Deduplicator.open(None, Config(match=MatchConfig(jaccard=5)))
+    assert str(from_python.value) == str(from_text.value)
 
 
 def test_show_prints_a_file_that_loads_as_the_same_settings(run: Run, tmp_path: Path) -> None:

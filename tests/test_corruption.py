@@ -23,7 +23,7 @@ from streamdedup.article import rfc3339
 from streamdedup.errors import StateCorrupt
 from streamdedup.store import pieces
 from streamdedup.store.database import FILTERS, Database
-from streamdedup.store.manifest import read_manifest
+from streamdedup.store.manifest import CLOCK, put_note, read_manifest
 from streamdedup.store.segments import segment_key
 from streamdedup.verdict import Rejection, Verdict
 
@@ -251,6 +251,16 @@ def test_a_filter_that_has_lost_a_part_is_damage(
     closed: Path, tmp_path: Path, harm: Callable[[bytes], bytes | None], place: int
 ) -> None:
     must_raise(damaged(closed, tmp_path, lambda state: harm_piece(state, place, harm)))
+
+
+def test_a_clock_that_cannot_be_read_is_damage(closed: Path, tmp_path: Path) -> None:
+    def harm(state: Path) -> None:
+        with closing(Database(state)) as database:
+            batch = database.batch()
+            put_note(batch, CLOCK, b"noon")
+            database.write(batch)
+
+    must_raise(damaged(closed, tmp_path, harm))
 
 
 def test_opening_a_damaged_state_leaves_its_log_for_a_rescue(killed: Path, tmp_path: Path) -> None:

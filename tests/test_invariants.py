@@ -274,6 +274,8 @@ def test_what_is_no_part_of_the_index_may_change(used_state: Path) -> None:
     changes = [
         "match.jaccard=0.9",
         "match.containment=1.0",
+        "match.containment_shingles=7",
+        "match.index_revisions=false",
         "window.seconds=0",
         "state.cache_mib=9",
     ]

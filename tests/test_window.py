@@ -70,6 +70,19 @@ def test_an_expired_id_is_new_again_and_not_a_redelivery(open_engine: OpenEngine
         assert judge(engine, again)[-1] == "new"
 
 
+@pytest.mark.parametrize("edge", ["event", "arrival"])
+@pytest.mark.parametrize(("late_ms", "reason"), [(0, "redelivery"), (1, "new")])
+def test_an_id_is_known_until_exactly_one_window_later(
+    open_engine: OpenEngine, edge: str, late_ms: int, reason: str
+) -> None:
+    later_ms = 5_000 + 1_000 * WINDOW + late_ms
+    between, again_ms = ([], later_ms) if edge == "event" else (fillers(40, later_ms), 5_000)
+    with open_engine() as engine:
+        judge(engine, [Number("same", 70, 5_000), *between])
+        (verdict,) = engine.process([Number("same", 70, again_ms)])  # type: ignore[list-item]
+        assert verdict.reason == reason
+
+
 def test_an_article_matches_what_was_published_within_a_window_before_it(
     open_engine: OpenEngine,
 ) -> None:
@@ -241,6 +254,17 @@ def test_ten_windows_take_little_more_disk_than_one(tmp_path: Path) -> None:
     latter = ten[len(ten) // 2 :]
     assert sum(latter) / len(latter) <= 1.5 * one_closed
     assert max(latter) <= 2 * one_closed
+
+
+def test_a_segment_stays_as_long_as_its_newest_article_may_match(tmp_path: Path) -> None:
+    unmerged = msgspec.structs.replace(NARROW, fan_in=8)
+    remembered = []
+    with closing(open_rocks(tmp_path, unmerged, window_ms=1_000)) as store:
+        for now_ms, articles in ((5_000, 16), (6_000, 40), (6_001, 2)):
+            for _ in range(articles):
+                store.append(records_of([[7]], [now_ms]))
+            remembered.append(store.figures().articles)
+    assert remembered == [16, 56, 42]
 
 
 def test_nothing_is_left_of_what_has_expired(tmp_path: Path) -> None:

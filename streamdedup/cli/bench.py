@@ -128,11 +128,11 @@ def _text(figures: dict[str, Any]) -> Iterator[str]:
     yield ""
     for name, target in figures["targets"].items():
         label, shown = _TARGET_TEXT[name]
-        state = "reached" if target["reached"] else "MISSED"
         measured, most = shown(target["measured"]), shown(target["most"])
-        yield f"{label:<32}{measured:>10}   target ≤ {most}: {state}"
+        yield f"{label:<32}{measured:>10}   target ≤ {most}: {_JUDGEMENT[target['reached']]}"
 
 
+_JUDGEMENT = {True: "reached", False: "MISSED", None: "not judged below a million articles"}
 _TARGET_TEXT: dict[str, tuple[str, Callable[[float], str]]] = {
     "last_to_second_tenth": ("last tenth / second tenth", "{:.2f}".format),
     "slowest_to_median_batch": ("slowest batch / median batch", "{:.1f}".format),

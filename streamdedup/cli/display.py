@@ -50,7 +50,7 @@ def headline(line: bytes, article: Article) -> str:
     """The title in the article's JSON line, or the start of its text."""
     try:
         title = _TITLED.decode(line).title
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         title = None
     return " ".join((title or article.text[:200]).split())
 

@@ -6,7 +6,7 @@ The arithmetic is in `streamdedup.quality`; this file gathers its input and prin
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,10 +159,26 @@ def _engine_verdicts(articles: Sequence[Article], config: Config) -> list[Verdic
     ):
         return [
             outcome
-            for start in range(0, len(articles), BATCH_ARTICLES)
-            for outcome in engine.process(articles[start : start + BATCH_ARTICLES])
+            for batch in batches(articles)
+            for outcome in engine.process(batch)
             if isinstance(outcome, Verdict)
         ]
+
+
+def batches(articles: Sequence[Article]) -> Iterator[list[Article]]:
+    """As many articles as are judged at a time; fewer where they are long."""
+    from streamdedup.cli.intake import BATCH_BYTES
+
+    batch: list[Article] = []
+    characters = 0
+    for article in articles:
+        batch.append(article)
+        characters += len(article.text)
+        if len(batch) >= BATCH_ARTICLES or characters >= BATCH_BYTES:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 def _exhaustive_verdicts(articles: Sequence[Article], config: Config) -> list[Verdict]:

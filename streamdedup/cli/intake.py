@@ -1,4 +1,4 @@
-"""From files to batches of articles: decodes each line and reports the ones that are bad.
+"""From files to batches of lines: each is decoded to an article, or is bad and says why.
 
 A batch ends when it is full, or as soon as a pipe has nothing more to give, so that a slow feed
 gets its verdicts at once.
@@ -18,6 +18,8 @@ from streamdedup.cli.terminal import printable
 from streamdedup.config import InputConfig
 from streamdedup.errors import InputError, SourceError
 
+BATCH_BYTES = 32 << 20  # a batch of few but long articles is full, too
+
 
 class Place(NamedTuple):
     """Where a line stands."""
@@ -32,6 +34,13 @@ class Incoming(NamedTuple):
     place: Place
     article: Article
     line: bytes
+
+
+class BadLine(NamedTuple):
+    """A line that is no article."""
+
+    place: Place
+    error: InputError
 
 
 class Intake:
@@ -61,34 +70,38 @@ class Intake:
         current = self._source.position_bytes() if self._source is not None else 0
         return self._finished_bytes + current
 
-    def batches(self) -> Iterator[list[Incoming]]:
+    def batches(self) -> Iterator[list[Incoming | BadLine]]:
         """Batches in input order.  What stood before a failure still comes, then it is raised."""
-        batch: list[Incoming] = []
-        failure: InputError | SourceError | None = None
+        batch: list[Incoming | BadLine] = []
+        batch_bytes = 0
+        failure: SourceError | None = None
         try:
-            for incoming in self._articles():
-                if isinstance(incoming, Incoming):
-                    batch.append(incoming)
-                full = len(batch) >= self._batch_articles
-                if batch and (full or isinstance(incoming, Pause)):
+            for line in self._lines():
+                ends = isinstance(line, Pause) or (self.strict and isinstance(line, BadLine))
+                if not isinstance(line, Pause):
+                    batch.append(line)
+                if isinstance(line, Incoming):
+                    batch_bytes += len(line.line)
+                ends |= len(batch) >= self._batch_articles or batch_bytes >= BATCH_BYTES
+                if batch and ends:
                     yield batch
-                    batch = []
-        except (InputError, SourceError) as error:
+                    batch, batch_bytes = [], 0
+        except SourceError as error:
             failure = error
         if batch:
             yield batch
         if failure is not None:
             raise failure
 
-    def bad_line(self, place: Place, error: InputError) -> None:
-        """Report and count a bad line; raises it again if the run is strict."""
-        where = f"{printable(place.file)}:{place.number}"
-        click.echo(f"{where}: {error.reason}: {printable(error.detail)}", err=True)
-        self._summary.add_bad_line(error.reason)
+    def report(self, bad: BadLine) -> None:
+        """Tell and count a bad line; raises its error if the run is strict."""
+        where = f"{printable(bad.place.file)}:{bad.place.number}"
+        click.echo(f"{where}: {bad.error.reason}: {printable(bad.error.detail)}", err=True)
+        self._summary.add_bad_line(bad.error.reason)
         if self.strict:
-            raise error
+            raise bad.error
 
-    def _articles(self) -> Iterator[Incoming | Pause]:
+    def _lines(self) -> Iterator[Incoming | BadLine | Pause]:
         for file in self.files:
             with LineSource(file, self._wake_fd) as source:
                 self._source = source
@@ -96,22 +109,20 @@ class Intake:
                     for line in source.lines(self._decoder.max_line_bytes):
                         if isinstance(line, Pause):
                             yield line
-                        elif incoming := self._decoded(Place(source.name, line.number), line):
-                            yield incoming
+                        elif decoded := self._decoded(Place(source.name, line.number), line):
+                            yield decoded
                 finally:
                     self._finished_bytes += source.position_bytes()
                     self._source = None
 
-    def _decoded(self, place: Place, line: Line) -> Incoming | None:
-        """The article of a line; None for a blank line and, once reported, for a bad one."""
+    def _decoded(self, place: Place, line: Line) -> Incoming | BadLine | None:
+        """What stands in a line; nothing in a blank one."""
         if line.content is None:
-            self.bad_line(place, InputError("too_large", f"a line of {line.length_bytes:,} bytes"))
-            return None
+            error = InputError("too_large", f"a line of {line.length_bytes:,} bytes")
+            return BadLine(place, error)
         if not line.content.strip():
             return None
         try:
-            article = self._decoder.decode(line.content)
+            return Incoming(place, self._decoder.decode(line.content), line.content)
         except InputError as error:
-            self.bad_line(place, error)
-            return None
-        return Incoming(place, article, line.content)
+            return BadLine(place, error)

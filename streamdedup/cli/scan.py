@@ -22,7 +22,7 @@ from streamdedup.errors import InputError, StreamdedupError
 
 if TYPE_CHECKING:
     from streamdedup.cli.display import PrettyVerdicts
-    from streamdedup.cli.intake import Incoming, Intake
+    from streamdedup.cli.intake import BadLine, Incoming, Intake
     from streamdedup.cli.summary import ScanSummary
     from streamdedup.config import Config
     from streamdedup.verdict import Rejection, Verdict
@@ -102,7 +102,8 @@ def scan(
         except (Interrupted, StreamdedupError, OSError) as error:
             # What was judged before still gets its summary.
             failure = error
-    click.echo(summary.as_json() if as_json else summary.as_text(), err=True)
+    if summary or failure is None:
+        click.echo(summary.as_json() if as_json else summary.as_text(), err=True)
     if isinstance(failure, InputError):
         raise click.exceptions.Exit(ExitCode.BAD_INPUT)
     if failure is not None:
@@ -120,6 +121,7 @@ def _judge_all(
 ) -> None:
     from streamdedup import Deduplicator
     from streamdedup.cli.display import PrettyVerdicts, ProgressBar
+    from streamdedup.cli.intake import Incoming
 
     with ExitStack() as stack:
         # First of all: a directory that is refused must not cost an earlier output.
@@ -137,17 +139,18 @@ def _judge_all(
                 batch = next(batches, None)
             if batch is None:
                 return
-            decision = engine.decide(engine.sketch([incoming.article for incoming in batch]))
+            arrived = [line for line in batch if isinstance(line, Incoming)]
+            decision = engine.decide(engine.sketch([incoming.article for incoming in arrived]))
             refused = _first_refused(decision.outcomes)
-            if intake.strict and refused < len(batch) - 1:
+            if intake.strict and refused < len(arrived) - 1:
                 # Nothing behind a bad line may enter the index.
-                batch = batch[: refused + 1]
-                decision = engine.decide(engine.sketch([incoming.article for incoming in batch]))
+                arrived = arrived[: refused + 1]
+                decision = engine.decide(engine.sketch([incoming.article for incoming in arrived]))
             # Verdicts first: an article that the index knows has its verdict out.
-            _write(batch, decision.outcomes, out, display)
+            _write(arrived, decision.outcomes, out, display)
             engine.apply(decision)
             _account(batch, decision.outcomes, intake, summary)
-            judged += len(batch)
+            judged += len(arrived)
             bar.advance(intake.read_bytes(), judged)
 
 
@@ -159,7 +162,7 @@ def _first_refused(outcomes: list[Verdict | Rejection]) -> int:
 
 
 def _write(
-    batch: list[Incoming],
+    arrived: list[Incoming],
     outcomes: list[Verdict | Rejection],
     out: _VerdictFile | None,
     display: PrettyVerdicts | None,
@@ -172,26 +175,30 @@ def _write(
         out.write(b"".join(encode_verdict(verdict) + b"\n" for verdict in verdicts))
     if display is None:
         return
-    for incoming, outcome in zip(batch, outcomes, strict=True):
+    for incoming, outcome in zip(arrived, outcomes, strict=True):
         if isinstance(outcome, Verdict):
             display.show(outcome, headline(incoming.line, incoming.article))
 
 
 def _account(
-    batch: list[Incoming],
+    batch: list[Incoming | BadLine],
     outcomes: list[Verdict | Rejection],
     intake: Intake,
     summary: ScanSummary,
 ) -> None:
+    from streamdedup.cli.intake import BadLine
     from streamdedup.verdict import Verdict
 
     for outcome in outcomes:
         if isinstance(outcome, Verdict):
             summary.add(outcome)
-    # Last, since a strict run ends here.
-    for incoming, outcome in zip(batch, outcomes, strict=True):
-        if not isinstance(outcome, Verdict):
-            intake.bad_line(incoming.place, InputError(outcome.reason, outcome.detail))
+    # Last, since a strict run ends here; in line order, whoever found a line to be bad.
+    of_articles = iter(outcomes)
+    for line in batch:
+        if isinstance(line, BadLine):
+            intake.report(line)
+        elif not isinstance(outcome := next(of_articles), Verdict):
+            intake.report(BadLine(line.place, InputError(outcome.reason, outcome.detail)))
 
 
 class _VerdictFile:

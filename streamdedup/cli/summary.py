@@ -26,6 +26,10 @@ class ScanSummary:
     def add_bad_line(self, reason: str) -> None:
         self._bad_lines[reason] += 1
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to tell."""
+        return any((self._unique, self._duplicates, self._bad_lines))
+
     def figures(self) -> dict[str, Any]:
         """Everything counted.  A story is counted where it starts: at its first, new article."""
         seconds = perf_counter() - self._started

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from streamdedup.article import Article, ArticleDecoder
+from streamdedup.article import Article, ArticleDecoder, what_is_bad
 from streamdedup.cli.lines import LineSource, Pause
 from streamdedup.config import InputConfig
 from streamdedup.errors import InputError
@@ -66,7 +66,9 @@ def read_verdicts(path: str, limit_bytes: int = 1_048_576) -> Iterator[Verdict]:
             read = decoder.decode(line)
             yield msgspec.convert(msgspec.to_builtins(read), Verdict)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InputError("bad_verdict", f"{where}: not a verdict: {error}") from None
+            raise InputError(
+                "bad_verdict", f"{where}: not a verdict: {what_is_bad(error)}"
+            ) from None
 
 
 def _lines(path: str, limit_bytes: int) -> Iterator[tuple[str, bytes]]:
@@ -84,8 +86,10 @@ def _lines(path: str, limit_bytes: int) -> Iterator[tuple[str, bytes]]:
 def _object(where: str, line: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError("bad_json", f"{where}: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError("bad_json", f"{where}: {what_is_bad(error)}") from None
+    except RecursionError:
+        raise InputError("too_deep", f"{where}: the JSON is nested too deeply") from None
 
 
 def _label(value: object) -> str:

@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from streamdedup.clock import Clock
 from streamdedup.config import StateConfig
 from streamdedup.errors import StateCorrupt, StateError
 from streamdedup.store.contract import Foreseen, Hits
 from streamdedup.store.database import RECORDS, Batch, Database
+from streamdedup.store.directory import refuse_foreign
 from streamdedup.store.figures import StoreFigures
 from streamdedup.store.head import Head
 from streamdedup.store.hits import met_twice
@@ -71,11 +73,12 @@ class RocksStore:
         # What was read since the last probe or append: a lead's record is soon verified against.
         self._read: dict[int, bytes] = {}
         self._prepared: _Prepared | None = None
+        refuse_foreign(path)
         self._db = Database(path, cache_mib=config.cache_mib)
         try:
             check_identity(self._db, {**parameters, **_layout(config, max_keys)})
             self._position = read_position(self._db)
-            self._clock = read_note(self._db, CLOCK)
+            self._clock = self._readable_clock()
             self._mark = read_note(self._db, MARK)
             self._index = Index(
                 self._db,
@@ -206,6 +209,14 @@ class RocksStore:
         self._db.close()
 
     # -- inside ------------------------------------------------------------------------------
+
+    def _readable_clock(self) -> bytes:
+        clock = read_note(self._db, CLOCK)
+        try:
+            Clock.decoded(clock)
+        except ValueError as error:
+            raise self._damaged(str(error)) from None
+        return clock
 
     def _load(self, numbers: list[int], records: dict[int, bytes]) -> None:
         """Read those records that are not there."""

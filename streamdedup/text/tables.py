@@ -2,7 +2,7 @@
 
 The table is shipped as data, not computed from the running Python's Unicode version, because the
 hashes in an index must mean the same on every machine.  `python -m streamdedup.text.tables`
-writes it anew; doing so under another Unicode version makes a new table version.
+writes it anew; doing so under another Unicode version makes another digest, and other indexes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from streamdedup.text.normal import normalise
 
-TABLE_VERSION = 2
 TABLE_FILE = Path(__file__).with_name("unicode.npz")
 CODE_POINTS = 0x110000
 BLOCK = 256
