@@ -84,7 +84,8 @@ LATENCY = histogram(
 )
 STAGE = histogram(
     "stage_seconds",
-    "What a batch took in each stage; those up to foresee run beside the batch before.",
+    "What a batch took in each stage, waiting for its first record not counted; those up to "
+    "foresee run beside the batch before.",
     _SECONDS,
     unit="seconds",
     labels={"stage": STAGES},
