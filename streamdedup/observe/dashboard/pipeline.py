@@ -104,7 +104,7 @@ PIPELINE = (
             Query(f"sum(increase({series(the.TROUBLES)}[$__rate_interval]))", "troubles"),
             Query(
                 f"sum(increase({series(the.CONNECTION_ERRORS)}[$__rate_interval]))",
-                "connections lost",
+                "connection errors",
             ),
         ],
         unit=Unit.NUMBER,
