@@ -102,7 +102,7 @@ class HealthWatch(Listener):
             # A time, not a length: whoever cannot report any more has not heard of Kafka either.
             self._heard = max(self._heard, self._clock() - report.silent_seconds)
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """The last of them explains a blocked instance."""
         self._trouble = text
 
