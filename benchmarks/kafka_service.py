@@ -107,7 +107,7 @@ class Watch(Listener):
             self.cpu = process_time() - self.cpu_started
             self._stop.set()
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """Must not happen, or the figures are of something else."""
         print(text, file=sys.stderr)
 

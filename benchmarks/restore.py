@@ -47,10 +47,10 @@ class Progress:
     def on_batch(self, report: BatchReport) -> None:
         """Nothing is judged."""
 
-    def on_event(self, text: str) -> None:
+    def on_event(self, text: str, kind: str = "event", **about: str) -> None:
         """Nothing that is measured."""
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """Must not happen."""
         print(text, file=sys.stderr)
 

@@ -1,7 +1,8 @@
 """The settings: one typed tree with defaults that are right for a news feed.
 
 Layers, weakest first: defaults, one TOML file, `STREAMDEDUP_SECTION__KEY` environment variables,
-`section.key=value` overrides.  Unknown keys are errors, so a typo never goes unnoticed.
+`section.key=value` overrides.  Unknown keys are errors, so a typo never goes unnoticed.  The file
+is the one that a command is given, or else the one that `STREAMDEDUP_CONFIG` names.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from msgspec import Meta
 from streamdedup.errors import ConfigError
 
 ENV_PREFIX = "STREAMDEDUP_"
+FILE_VARIABLE = "STREAMDEDUP_CONFIG"
 
 Count = Annotated[int, Meta(ge=1)]
 FieldName = Annotated[str, Meta(min_length=1)]
@@ -168,8 +170,11 @@ def load_config(
     environ: Mapping[str, str] | None = None,
 ) -> Config:
     """The settings from all layers; raises `ConfigError` that names the key and its origin."""
+    environ = os.environ if environ is None else environ
+    if file is None and environ.get(FILE_VARIABLE):
+        file = Path(environ[FILE_VARIABLE])
     tree = _from_file(file) if file is not None else {}
-    for name, text in sorted((os.environ if environ is None else environ).items()):
+    for name, text in sorted(environ.items()):
         if name.startswith(ENV_PREFIX) and "__" in name:
             path = name.removeprefix(ENV_PREFIX).lower().split("__")
             # A shell cannot set a variable with a dot in its name; no option has an underscore.

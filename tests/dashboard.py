@@ -27,6 +27,7 @@ class Target:
 
     panel: str
     expr: str
+    legend: str
     instant: bool
 
     def filled_in(self, scrape_seconds: int) -> str:
@@ -48,7 +49,7 @@ def panels(board: dict[str, Any] = BOARD) -> list[dict[str, Any]]:
 def targets(board: dict[str, Any] = BOARD) -> Iterator[Target]:
     for panel in panels(board):
         for target in panel["targets"]:
-            yield Target(panel["title"], target["expr"], target["instant"])
+            yield Target(panel["title"], target["expr"], target["legendFormat"], target["instant"])
 
 
 def known_samples() -> set[str]:
@@ -68,3 +69,38 @@ def named(expr: str) -> set[str]:
     bare = re.sub(r"\boffset\s+\w+", "", bare)
     words = re.findall(r"(?<![\w:.])([a-zA-Z_:][\w:]*)(?!\s*\()(?![\w:])", bare)
     return {word for word in words if word not in _WORDS}
+
+
+def labels(sample: str) -> dict[str, tuple[str, ...]]:
+    """What it is told apart by, with the values that are known beforehand."""
+    if ":" in sample:  # our recording rules
+        return {"job": ()}
+    has: dict[str, tuple[str, ...]] = {"job": (), "instance": ()}
+    if sample == "ALERTS":
+        has |= {"alertname": (), "alertstate": ("pending", "firing")}
+    if sample.endswith("_bucket"):
+        has["le"] = ()
+    for metric in CATALOGUE:
+        if metric.name in (sample, re.sub(r"_(bucket|sum|count)$", "", sample)):
+            has |= metric.labels
+            has |= zip(metric.labels, zip(*metric.known, strict=True), strict=False)
+    return has
+
+
+def wrong_labels(target: Target) -> Iterator[str]:
+    """Labels and label values that nothing has: such a panel stays empty or is one line."""
+    of_all: set[str] = set()
+    for name in named(target.expr):
+        has = labels(name)
+        of_all |= set(has)
+        for matchers in re.findall(rf"(?<![\w:]){re.escape(name)}\{{([^}}]*)\}}", target.expr):
+            for label, how, value in re.findall(r'(\w+)\s*(=~|!=|!~|=)\s*"([^"]*)"', matchers):
+                if label not in has:
+                    yield f"{name} has no {label}"
+                elif how == "=" and has[label] and value not in has[label]:
+                    yield f"{name}: {label} is never {value}"
+    grouping = r"\b(?:by|on|ignoring|without|group_left|group_right)\s*\(([^)]*)\)"
+    grouped = {label for found in re.findall(grouping, target.expr) for label in found.split(", ")}
+    yield from (f"nothing has {label}" for label in grouped - of_all)
+    shown = set(re.findall(r"\{\{\s*(\w+)\s*\}\}", target.legend))
+    yield from (f"no line has {label}" for label in shown - grouped)

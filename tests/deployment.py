@@ -12,7 +12,7 @@ from image import instructions
 
 from streamdedup.cli.app import cli
 from streamdedup.cli.run import LEAVE_SECONDS
-from streamdedup.config import ENV_PREFIX, load_config
+from streamdedup.config import ENV_PREFIX, FILE_VARIABLE, load_config
 from streamdedup.errors import ConfigError
 
 DEPLOY = ROOT / "deploy"
@@ -25,7 +25,8 @@ LEAST_GRACE_SECONDS = LEAVE_SECONDS + 0.5
 
 
 def unknown_settings(env: Mapping[str, str], file: Path | None = None) -> Iterator[str]:
-    """What the service itself would say of this environment and file."""
+    """What the service itself would say of this environment and the file that it names."""
+    env = {name: value for name, value in env.items() if name != FILE_VARIABLE}
     for name, value in env.items():
         if name.startswith(ENV_PREFIX) and "__" not in name:
             yield f"{name} is no setting"
@@ -40,9 +41,8 @@ def unknown_settings(env: Mapping[str, str], file: Path | None = None) -> Iterat
 
 
 def bad_arguments(arguments: Sequence[str]) -> Iterator[str]:
-    """Whether our command line takes them; a file that they name is in the container only."""
-    here = str(ROOT / "config" / "streamdedup.toml")
-    command, *rest = [here if word.endswith(".toml") else word for word in arguments]
+    """Whether our command line takes them."""
+    command, *rest = arguments
     with click.Context(cli) as context:
         found = cli.get_command(context, command)
         if found is None:

@@ -22,7 +22,7 @@ from deployment import (
 )
 
 from streamdedup import __version__
-from streamdedup.config import HttpConfig
+from streamdedup.config import FILE_VARIABLE, HttpConfig
 
 FILE = DEPLOY / "compose.yaml"
 TEXT = FILE.read_text()
@@ -88,16 +88,13 @@ def _of_ours(tree: dict[str, Any]) -> Iterator[str]:
             continue
         env, arguments = service["environment"], service["command"]
         configs = {config["target"]: config["source"] for config in service.get("configs", [])}
-        named = [word for word in arguments if word.endswith(".toml")]
-        for word in named:
-            if word not in configs:
-                yield f"{name}: nothing is mounted at {word}"
-        files = [
-            DEPLOY / tree["configs"][configs[word]]["file"]
-            for word in named
-            if configs.get(word) in tree["configs"]
-        ]
-        yield from unknown_settings(env, *files)
+        named = env.get(FILE_VARIABLE)
+        if named is not None and named not in configs:
+            yield f"{name}: nothing is mounted at {named}"
+        if configs and named not in configs:
+            yield f"{name}: the settings that are mounted are not read"
+        config = tree["configs"].get(configs.get(named))
+        yield from unknown_settings(env, DEPLOY / config["file"] if config else None)
         yield from bad_arguments(arguments)
         broker, _, port = env["STREAMDEDUP_KAFKA__BOOTSTRAP"].partition(":")
         listeners = tree["services"].get(broker, {}).get("environment", {})
@@ -183,6 +180,8 @@ def test_all_that_it_names_exists() -> None:
         ("127.0.0.1:9110", "127.0.0.1:9109", "is taken"),
         ("9110:9109", "9110:9110", "nothing listens"),
         ("WINDOW__SECONDS", "WINDOW__SECOND", "WINDOW__SECOND"),
+        ("STREAMDEDUP_CONFIG: /etc", "STREAMDEDUP_CONFIG: /opt", "nothing is mounted"),
+        ("STREAMDEDUP_CONFIG", "STREAMDEDUP_CONF", "are not read"),
         ("HTTP__HOST", "HTTP_HOST", "no setting"),
         ("--create-topics", "--make-topics", "--make-topics"),
         ("produce, --demo", "produce, --domo", "--domo"),

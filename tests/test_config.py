@@ -50,6 +50,21 @@ def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
     assert config.scheme == Config().scheme
 
 
+def test_the_environment_names_the_file_for_whoever_is_given_none(run: Run, tmp_path: Path) -> None:
+    named, given = tmp_path / "named.toml", tmp_path / "given.toml"
+    named.write_text("[match]\njaccard = 0.6\n[window]\nseconds = 60\n")
+    given.write_text("[match]\njaccard = 0.7\n")
+    environ = {"STREAMDEDUP_CONFIG": str(named), "STREAMDEDUP_WINDOW__SECONDS": "61"}
+    config = load_config(environ=environ)
+    assert (config.match.jaccard, config.window.seconds) == (0.6, 61)
+    assert load_config(given, environ=environ).match.jaccard == 0.7
+    assert load_config(environ={"STREAMDEDUP_CONFIG": ""}) == Config()
+    assert "jaccard = 0.6\n" in run("config", "show", env=environ).out
+    missing = run("config", "check", env={"STREAMDEDUP_CONFIG": "missing.toml"})
+    assert (missing.code, missing.out) == (2, "")
+    assert "missing.toml" in missing.err
+
+
 def test_environment_variables_without_a_section_are_not_settings() -> None:
     assert load_config(environ={"STREAMDEDUP_DEBUG": "1"}) == Config()
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import re
 
+import pytest
 import yaml
 from conftest import ROOT
-from dashboard import BOARD, GRAFANA, PROMETHEUS_OWN, known_samples, named, panels, targets
+from dashboard import (
+    BOARD,
+    GRAFANA,
+    PROMETHEUS_OWN,
+    Target,
+    known_samples,
+    named,
+    panels,
+    targets,
+    wrong_labels,
+)
 from monitors import shipped
 
 from streamdedup.observe.catalogue import CATALOGUE, READY, ROLE
@@ -43,6 +54,29 @@ def test_a_metric_that_does_not_exist_would_be_seen() -> None:
     assert named("a:b:c / on (x) group_left (y) (d > 0) or vector(0)") == {"a:b:c", "d"}
     assert named("avg_over_time(e[1d] offset 1h) unless f") == {"e", "f"}
     assert not named("nobody_knows_total") <= known_samples() | recorded() | PROMETHEUS_OWN
+
+
+def test_panels_name_only_labels_and_values_that_their_metrics_have() -> None:
+    for target in targets():
+        assert list(wrong_labels(target)) == [], target
+
+
+@pytest.mark.parametrize(
+    ("expr", "legend", "said"),
+    [
+        ("sum by (stag) (rate(streamdedup_stage_seconds_sum[5m]))", "", "nothing has stag"),
+        ("sum by (stage) (rate(streamdedup_stage_seconds_sum[5m]))", "{{le}}", "no line has le"),
+        ("sum by (le) (rate(streamdedup_stage_seconds_sum[5m]))", "", "nothing has le"),
+        ('streamdedup_health_state{stat="owner"}', "", "streamdedup_health_state has no stat"),
+        ('streamdedup_health_state{state="boss"}', "", "streamdedup_health_state: state is never"),
+        ('streamdedup_articles_total{verdict="copy"}', "", "verdict is never copy"),
+        ('ALERTS{alert="x"}', "", "ALERTS has no alert"),
+        ("a * on (instanc) group_right (version) streamdedup_build_info", "", "has instanc"),
+    ],
+)
+def test_a_label_that_does_not_exist_would_be_seen(expr: str, legend: str, said: str) -> None:
+    [found] = wrong_labels(Target("a panel", expr, legend, instant=False))
+    assert said in found
 
 
 def test_every_metric_is_on_a_panel_or_left_out_for_a_reason() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -28,21 +29,40 @@ def test_every_link_inside_the_project_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), f"{page.name}: {target}"
 
 
-def test_the_sizing_table_follows_from_the_figures_above_it() -> None:
-    text = (ROOT / "docs" / "operations.md").read_text()
-    rows = re.findall(
-        r"^\| ([\d,]+) \| ([\d.]+) million \| ([\d.]+) GB \| ([\d.]+) GB \| ([\d.]+) GB \|.*\| "
-        r"(\d+) (s|min) \|$",
-        text,
-        re.M,
-    )
-    assert len(rows) == 4
-    for per_day, millions, disk, memory, cached, restore, unit in rows:
-        articles = int(per_day.replace(",", "")) * DAYS
-        assert float(millions) * 1e6 == pytest.approx(articles, rel=0.02)
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+SIZES = re.findall(
+    r"^\| ([\d,]+) \| ([\d.]+) million \| ([\d.]+) GB \| ([\d.]+) GB \| ([\d.]+) GB \| "
+    r"([\d.]+) % \| (\d+) (s|min) \|$",
+    OPERATIONS,
+    re.M,
+)
+
+
+def cells(first: str) -> list[str]:
+    """What stands in the row that begins so."""
+    [row] = re.findall(rf"^\| {first} \|(.*)\|$", OPERATIONS, re.M)
+    return [cell.strip(" %") for cell in row.split("|")]
+
+
+def test_the_sizing_table_follows_from_the_figures_around_it() -> None:
+    assert len(SIZES) == 4
+    rates = [float(cell) for cell in cells("articles a second")]
+    owner = [float(cell) for cell in cells("owner, of a core")]
+    for per_day, millions, disk, memory, cached, core, restore, unit in SIZES:
+        a_day = int(per_day.replace(",", ""))
+        assert float(millions) * 1e6 == pytest.approx(a_day * DAYS, rel=0.02)
         n = float(millions) * 1e6
         assert float(disk) == pytest.approx(n * 1_350 * 1.125 / 1e9, rel=0.02)
         assert float(memory) == pytest.approx(0.8 + n * 68 / 1e9, rel=0.02)
         assert float(cached) == pytest.approx(n * 270 / 1e9, rel=0.02)
+        assert float(core) == pytest.approx(np.interp(a_day / 86_400, rates, owner), rel=0.1)
         seconds = int(restore) * (60 if unit == "min" else 1)
         assert seconds == pytest.approx(n / 80_000, rel=0.07)
+
+
+@pytest.mark.parametrize(("name", "a_day"), [("small", "100,000"), ("large", "3,300,000")])
+def test_an_example_of_settings_asks_for_the_disk_of_the_sizing_table(
+    name: str, a_day: str
+) -> None:
+    [disk] = [row[2] for row in SIZES if row[0] == a_day]
+    assert f": {disk} GB of" in (ROOT / "config" / f"{name}.toml").read_text()

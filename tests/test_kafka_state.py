@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import time
@@ -124,7 +125,7 @@ def test_a_full_disk_stops_judging_until_there_is_space_again(
     broker: Kafka, tmp_path: Path, small_disk: Path
 ) -> None:
     extra = {"STREAMDEDUP_KAFKA__BATCH_ARTICLES": "50", "STREAMDEDUP_HTTP__PORT": "0"}
-    setup = Setup(broker, extra=extra)
+    setup = Setup(broker, extra={**extra, "STREAMDEDUP_LOG__FORMAT": "json"})
     setup.produce(MESSAGES[:100])
     with running(setup, small_disk) as instance:
         setup.wait_for(100)
@@ -146,6 +147,9 @@ def test_a_full_disk_stops_judging_until_there_is_space_again(
         setup.wait_for(len(MESSAGES))
         assert ready(instance)["state"] == "owner"
         assert instance.stop() == 0
+        events = [json.loads(line) for line in instance.log.splitlines()]
+        disk = [(event["level"], event["path"]) for event in events if event["event"] == "disk"]
+        assert disk == [("warning", str(instance.state)), ("info", str(instance.state))]
     setup.check_truth()
     assert setup.verdicts() == undisturbed(setup, len(MESSAGES))
 

@@ -26,7 +26,7 @@ from deployment import (
 from kustomization import Document, resolved
 
 from streamdedup import __version__
-from streamdedup.config import HttpConfig
+from streamdedup.config import FILE_VARIABLE, HttpConfig
 from streamdedup.testing.kustomize import KustomizeUnavailable, kustomize
 
 OVERLAYS = ["small", "large"]
@@ -160,14 +160,13 @@ def _of_settings(found: Found, container: Document, folder: Path) -> Iterator[st
     env = {one["name"]: one.get("value", "from elsewhere") for one in container["env"]}
     if not env["STREAMDEDUP_STATE__PATH"].startswith(VOLUME + "/"):
         yield "the state is not below the volume"
-    named = [word for word in container["args"] if word.endswith(".toml")]
+    named = env.get(FILE_VARIABLE, "")
     mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
     config = found.get(("ConfigMap", "streamdedup"), {"data": {}})["data"]
-    for word in named:
-        place, _, name = word.rpartition("/")
-        if place not in mounts or name not in config:
-            yield f"nothing is mounted at {word}"
-            continue
+    place, _, name = named.rpartition("/")
+    if place not in mounts or name not in config:
+        yield f"nothing is mounted at {named}"
+    else:
         file = folder / "mounted.toml"
         file.write_text(config[name])
         yield from unknown_settings(env, file)
@@ -197,7 +196,7 @@ BROKEN = [
     ("base/statefulset.yaml", "drop: [ALL]", "drop: [KILL]", "more rights"),
     ("base/statefulset.yaml", "GracePeriodSeconds: 10", "GracePeriodSeconds: 5", "before it has"),
     ("base/statefulset.yaml", "HTTP__HOST", "HTTP__HOSTS", "HTTP__HOSTS"),
-    ("base/statefulset.yaml", "[run, --config", "[run, --file", "--file"),
+    ("base/statefulset.yaml", "[run]", "[run, --file]", "--file"),
     ("base/statefulset.yaml", "/etc/streamdedup/streamdedup.toml", "/etc/s.toml", "mounted at"),
     ("base/streamdedup.toml", "bootstrap", "bootstraps", "bootstraps"),
     ("monitoring/service-monitor.yaml", "name: streamdedup}", "name: other}", "finds no service"),

@@ -100,6 +100,9 @@ def test_a_standby_that_takes_over_is_not_ready_before_it_works() -> None:
 
 def test_while_it_starts_it_tells_what_it_waits_for() -> None:
     world = World()
+    assert "compiled" in world.health.now().why
+    world.health.on_role(Role.CONNECTING)
+    assert world.health.now().why == "no broker has answered yet"
     world.health.on_trouble("cannot reach Kafka at kafka:9092")
     assert "cannot reach Kafka" in world.health.now().why
     assert world.health.now().alive

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,7 +50,7 @@ def test_people_get_the_time_and_the_words() -> None:
     paper.log.on_role(Role.WORKING)
     paper.log.on_trouble("the disk is full\nvery full")
     assert paper.lines == [
-        "2023-11-14T22:13:20.250Z working",
+        "2023-11-14T22:13:20.250Z role: working (owns the index, judges)",
         "2023-11-14T22:13:20.250Z warning: the disk is full",
         "2023-11-14T22:13:20.250Z warning: very full",
     ]
@@ -59,7 +60,15 @@ def test_what_the_instance_does_is_said_when_it_changes() -> None:
     paper = Paper("human")
     for role in (Role.BLOCKED, Role.BLOCKED, Role.WORKING, Role.BLOCKED):
         paper.log.on_role(role)
-    assert [line.split()[1] for line in paper.lines] == ["blocked", "working", "blocked"]
+    assert [line.split()[2] for line in paper.lines] == ["blocked", "working", "blocked"]
+
+
+def test_every_role_is_explained_to_people() -> None:
+    paper = Paper("human")
+    for role in Role:
+        paper.log.on_role(role)
+    assert all(re.search(r"Z role: [a-z]+ \(.{8,}\)$", line) for line in paper.lines)
+    assert len(paper.lines) == len(Role)
 
 
 def test_machines_get_one_object_a_line_with_the_same_keys() -> None:
@@ -71,6 +80,20 @@ def test_machines_get_one_object_a_line_with_the_same_keys() -> None:
     assert all({"time", "level", "event", "message"} <= event.keys() for event in paper.events)
     assert paper.events[1]["message"] == "two\nlines"
     assert paper.events[2]["end_offset"] == 30
+
+
+def test_machines_can_tell_events_apart_and_what_they_are_about() -> None:
+    paper = Paper("json")
+    paper.log.on_event("created topic verdicts", "topic_created", topic="verdicts")
+    paper.log.on_trouble("state: no space left", "disk", path="state")
+    paper.log.on_event("the state directory works again", "disk", path="state")
+    assert [(event["event"], event["level"]) for event in paper.events] == [
+        ("topic_created", "info"),
+        ("disk", "warning"),
+        ("disk", "info"),
+    ]
+    assert [event.get("path") for event in paper.events] == [None, "state", "state"]
+    assert paper.events[0]["topic"] == "verdicts"
 
 
 def test_what_is_repeated_is_left_out_and_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from conftest import command_environment
@@ -15,11 +16,13 @@ from streamdedup.testing.ports import free_port
 
 
 def probe(path: str, port: str) -> tuple[int, str]:
+    return probed(path, {"STREAMDEDUP_HTTP__HOST": "0.0.0.0", "STREAMDEDUP_HTTP__PORT": port})
+
+
+def probed(path: str, environment: Mapping[str, str]) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "streamdedup.observe.probe", path],
-        env=command_environment(
-            {"STREAMDEDUP_HTTP__HOST": "0.0.0.0", "STREAMDEDUP_HTTP__PORT": port}
-        ),
+        env=command_environment(environment),
         capture_output=True,
         text=True,
         timeout=60,
@@ -59,3 +62,10 @@ def test_where_nobody_listens_the_answer_is_no() -> None:
     assert code == 1
     assert f"127.0.0.1:{port} does not answer" in told
     assert probe("healthz", "-1")[0] == 1
+
+
+def test_it_reads_the_settings_file_that_the_service_reads(tmp_path: Path) -> None:
+    file, port = tmp_path / "c.toml", free_port()
+    file.write_text(f"[http]\nport = {port}\n")
+    code, told = probed("healthz", {"STREAMDEDUP_CONFIG": str(file)})
+    assert (code, f"localhost:{port} does not answer" in told) == (1, True)

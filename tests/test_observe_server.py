@@ -99,6 +99,7 @@ def test_probes_tell_state_and_reason(site: Site) -> None:
 
 
 def test_the_status_page_is_plain_and_escaped(site: Site) -> None:
+    site.health.on_role(Role.CONNECTING)
     site.health.on_trouble("cannot reach <script>alert(1)</script> & co")
     site.metrics.on_input(InputReport({("articles", 0): 1_234}, {("articles", 0): 0}))
     response, body = site.ask("/")
@@ -107,6 +108,20 @@ def test_the_status_page_is_plain_and_escaped(site: Site) -> None:
     assert "&lt;script&gt;" in body
     assert "1,234 offsets behind" in body
     assert "http" not in body.replace("http-equiv", "")  # nothing from elsewhere
+
+
+def test_the_status_page_of_a_standby_does_not_tell_what_only_the_owner_knows(site: Site) -> None:
+    site.health.on_role(Role.STANDBY)
+    body = site.ask("/")[1]
+    assert "records/s" not in body
+    assert "this instance does not judge" in body
+    assert "offsets behind" not in body
+    assert "only the owner knows it" in body
+    site.health.on_role(Role.WORKING)
+    site.metrics.on_input(InputReport({("articles", 0): 7}, {("articles", 0): 7}))
+    body = site.ask("/")[1]
+    assert "0 records/s" in body
+    assert "0 offsets behind" in body
 
 
 def test_head_has_the_headers_and_no_body(site: Site) -> None:

@@ -21,6 +21,7 @@ from streamdedup.observe.catalogue import (
     LAG,
     POSITION,
     RECORDS,
+    STAGE,
 )
 from streamdedup.testing import Kafka, LocalBroker, unique_name
 from streamdedup.testing.ports import free_port
@@ -74,6 +75,22 @@ def test_after_some_traffic_every_metric_of_the_catalogue_is_there_and_true(
         assert ask(address(instance))[0] == 200
         assert "no json" not in instance.log
         assert "dead letter: " in instance.log
+        assert instance.stop() == 0
+
+
+def test_waiting_for_records_is_no_time_of_a_stage(broker: Kafka, tmp_path: Path) -> None:
+    setup = Setup(broker, extra=SERVED)
+    gather = (("stage", "gather"),)
+    with running(setup, tmp_path) as instance:
+        wait_until(lambda: ready(instance)["state"] == "owner", "an owner")
+        for article in feed(20):
+            setup.produce([article])
+            time.sleep(0.05)
+        wait_until(lambda: scraped(instance)[RECORDS.name, ()] == 20, "all records")
+        seen = scraped(instance)
+        batches = seen[f"{STAGE.name}_count", gather]
+        assert batches > 5
+        assert seen[f"{STAGE.name}_sum", gather] < 0.01 * batches
         assert instance.stop() == 0
 
 

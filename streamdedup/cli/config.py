@@ -15,8 +15,8 @@ from streamdedup.cli.toml_text import toml_text
 def config() -> None:
     """Show or check the settings.
 
-    Layers, weakest first: defaults, --config FILE, STREAMDEDUP_SECTION__KEY in the environment,
-    --set SECTION.KEY=VALUE.
+    Layers, weakest first: defaults, --config FILE (or the one that STREAMDEDUP_CONFIG names),
+    STREAMDEDUP_SECTION__KEY in the environment, --set SECTION.KEY=VALUE.
     """
 
 

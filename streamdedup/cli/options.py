@@ -28,7 +28,8 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "config_file",
         type=type_file,
         metavar="FILE",
-        help="Settings in TOML; `streamdedup config show` prints all of them.",
+        help="Settings in TOML; `streamdedup config show` prints all of them. Without it, the "
+        "file that STREAMDEDUP_CONFIG names.",
     )(with_set)
 
 

@@ -245,7 +245,7 @@ class _Ears(Listener):
         if role in (Role.WORKING, Role.STANDBY):
             self.ready.set()
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         self._stage.on_trouble(text)
 
 

@@ -39,7 +39,8 @@ _OURS = frozenset(
     }
 )
 # librdkafka writes to standard error by itself unless somebody takes its lines; whoever asks for
-# them (`log_level`, `debug`) gets them there.
+# them (`log_level`, `debug`) gets them there.  Taken, they would wait in memory for a poll, and not
+# every client is polled.
 _SILENT = logging.getLogger("streamdedup.librdkafka")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False

@@ -51,8 +51,7 @@ class Intake:
 
     def next_batch(self, timeout_seconds: float) -> Prepared | None:
         """The next records, or None if none came in time."""
-        started = perf_counter()
-        records = self._source.gather(self._now_records, timeout_seconds)
+        records, began = self._source.gather(self._now_records, timeout_seconds)
         if not records:
             return None
         arrived = arrivals(records)
@@ -77,7 +76,7 @@ class Intake:
             places,
             dead,
             sketch,
-            gather_seconds=gathered - started,
+            gather_seconds=gathered - began,
             decode_seconds=decoded - gathered,
             sketch_seconds=sketched - decoded,
             foresee_seconds=foreseen - sketched,

@@ -174,14 +174,20 @@ class Owner:
             except StateDiskError as error:
                 if not blocked:
                     s.listener.on_role(Role.BLOCKED)
-                    s.listener.on_trouble(f"{error}; nothing is judged until it works again")
+                    s.listener.on_trouble(
+                        f"{error}; nothing is judged until it works again",
+                        "disk",
+                        path=s.config.state.path,
+                    )
                 blocked = True
                 s.stop.wait(_DISK_RETRY_SECONDS)
                 if not self._still_owner():
                     return None
             else:
                 if blocked:
-                    s.listener.on_event("the state directory works again")
+                    s.listener.on_event(
+                        "the state directory works again", "disk", path=s.config.state.path
+                    )
                     s.listener.on_role(Role.WORKING)
                 return done
 

@@ -173,10 +173,10 @@ class Listener:
     def on_input(self, report: InputReport) -> None:
         """How far the input is."""
 
-    def on_event(self, text: str) -> None:
-        """Something happened that belongs in a log."""
+    def on_event(self, text: str, kind: str = "event", **about: str) -> None:
+        """Something happened that belongs in a log; kind, path and topic are for machines."""
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """Something went wrong that the service deals with by itself."""
 
     def on_connection(self, text: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -77,11 +78,16 @@ class Source:
         self._starts = {**self._starts, **starts}
         self._troubles.extend(f"going on without lost articles: {loss}" for loss in lost)
 
-    def gather(self, most: int, timeout_seconds: float) -> list[Message]:
-        """What has arrived, as soon as something has: little when quiet, `most` when behind."""
+    def gather(self, most: int, timeout_seconds: float) -> tuple[list[Message], float]:
+        """What has arrived, as soon as something has: little when quiet, `most` when behind.
+
+        With it, when the first came: waiting for that is no work.
+        """
         self._assign_wanted()
         ends: dict[Place, int] = {}
-        arrived = self._checked(self._consumer.consume(1, timeout_seconds), ends)
+        first = self._consumer.consume(1, timeout_seconds)
+        began = perf_counter()
+        arrived = self._checked(first, ends)
         size = sum(len(message) for message in arrived)
         while arrived and len(arrived) < most and size < _BATCH_BYTES:
             more = self._consumer.consume(min(_CHUNK, most - len(arrived)), 0)
@@ -93,7 +99,7 @@ class Source:
         self._gathered += bool(arrived)
         for place, end in ends.items():
             self._seen_ends[place] = end, self._gathered
-        return arrived
+        return arrived, began
 
     def passed(self, judged: int) -> dict[Place, int]:
         """The ends before which nothing is left once so many gathered batches are judged.

@@ -84,7 +84,8 @@ LATENCY = histogram(
 )
 STAGE = histogram(
     "stage_seconds",
-    "What a batch took in each stage; those up to foresee run beside the batch before.",
+    "What a batch took in each stage, waiting for its first record not counted; those up to "
+    "foresee run beside the batch before.",
     _SECONDS,
     unit="seconds",
     labels={"stage": STAGES},
@@ -148,7 +149,10 @@ TRANSACTIONS = counter(
 REBALANCES = counter(
     "rebalances", "What the group told this instance.", labels={"kind": tuple(Rebalance)}
 )
-CONNECTION_ERRORS = counter("connection_errors", "Times that librdkafka lost a connection.")
+CONNECTION_ERRORS = counter(
+    "connection_errors",
+    "Times that librdkafka lost a connection or could not make one; each attempt counts.",
+)
 TROUBLES = counter("troubles", "Warnings, counted also where the log leaves repetitions out.")
 CHANGELOG_POSITION = gauge(
     "changelog_position", "The changelog offset up to which the index on disk holds everything."

@@ -17,7 +17,7 @@ from streamdedup.kafka.report import BatchReport, Listener, ReplicaReport, Resto
 class State(StrEnum):
     """What an operator asks first."""
 
-    STARTING = "starting"  # no broker answers
+    STARTING = "starting"  # compiles, or no broker answers
     RESTORING = "restoring"  # the index is not complete yet
     OWNER = "owner"
     STANDBY = "standby"
@@ -63,6 +63,7 @@ class HealthWatch(Listener):
         self._stuck_seconds = stuck_seconds
         self._lock = Lock()
         self._role = Role.CONNECTING
+        self._begun = False
         self._caught_up = False
         self._heard = clock()
         self._restored = ""
@@ -81,7 +82,7 @@ class HealthWatch(Listener):
             self._ticked = self._clock()
             if self._role is Role.CONNECTING:
                 self._heard = self._ticked  # Kafka has answered, or it would still try
-            self._role = role
+            self._role, self._begun = role, True
 
     def on_batch(self, report: BatchReport) -> None:
         """Kafka has taken it."""
@@ -101,7 +102,7 @@ class HealthWatch(Listener):
             # A time, not a length: whoever cannot report any more has not heard of Kafka either.
             self._heard = max(self._heard, self._clock() - report.silent_seconds)
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """The last of them explains a blocked instance."""
         self._trouble = text
 
@@ -126,6 +127,8 @@ class HealthWatch(Listener):
         if role is Role.BLOCKED:
             return State.BLOCKED, self._trouble or "the state directory cannot be used"
         if role is Role.CONNECTING:
+            if not self._begun:
+                return State.STARTING, "loops are being loaded, or compiled for this machine"
             return State.STARTING, self._trouble or "no broker has answered yet"
         if role in (Role.STANDBY, Role.WORKING) and silent > _SILENT_SECONDS:
             return State.STARTING, f"nothing was heard of Kafka for {silent:.0f} seconds"

@@ -65,15 +65,15 @@ class Listeners(Listener):
         for one in self._all:
             one.on_input(report)
 
-    def on_event(self, text: str) -> None:
+    def on_event(self, text: str, kind: str = "event", **about: str) -> None:
         """Something happened that belongs in a log."""
         for one in self._all:
-            one.on_event(text)
+            one.on_event(text, kind, **about)
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """Something went wrong that the service deals with by itself."""
         for one in self._all:
-            one.on_trouble(text)
+            one.on_trouble(text, kind, **about)
 
     def on_connection(self, text: str) -> None:
         """A connection broke."""

@@ -31,6 +31,14 @@ Field = str | int | float
 REPEAT_SECONDS = 10.0
 LINE_CHARACTERS = 1_000
 _MOST_SUBJECTS = 1_000
+_DOING = {
+    Role.CONNECTING: "waits for a broker to answer",
+    Role.STANDBY: "follows the changelog, to take over when it is its turn",
+    Role.RESTORING: "owns the index, reads what it lacks of the changelog",
+    Role.WORKING: "owns the index, judges",
+    Role.BLOCKED: "cannot use its disk, tries again by itself",
+    Role.STOPPED: "has left",
+}
 
 
 @dataclass
@@ -99,7 +107,7 @@ class EventLog(Listener):
         if role is self._role:
             return
         self._role = role
-        self.event("role", str(role), role=str(role))
+        self.event("role", f"role: {role} ({_DOING[role]})", role=str(role))
 
     def on_batch(self, report: BatchReport) -> None:
         """Only what was refused: of every kind the first, for there may be very many."""
@@ -145,13 +153,13 @@ class EventLog(Listener):
             end_offset=progress.end_offset,
         )
 
-    def on_event(self, text: str) -> None:
+    def on_event(self, text: str, kind: str = "event", **about: str) -> None:
         """Something happened."""
-        self.event("event", text)
+        self.event(kind, text, "info", **about)
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """Something went wrong; the same is not said again within some seconds."""
-        self.warning("trouble", text)
+        self.warning(kind, text, None, 1, **about)
 
     def on_connection(self, text: str) -> None:
         """librdkafka says this for every broker and every attempt, in ever new words."""

@@ -166,7 +166,7 @@ class Metrics(Listener):
         series.set(the.CACHE_HITS, rocks.cache_hits)
         series.set(the.CACHE_MISSES, rocks.cache_misses)
 
-    def on_trouble(self, text: str) -> None:
+    def on_trouble(self, text: str, kind: str = "trouble", **about: str) -> None:
         """Something went wrong."""
         self.series.add(the.TROUBLES, 1)
 

@@ -12,6 +12,7 @@ from html import escape
 from threading import Lock
 
 import streamdedup
+from streamdedup.kafka.report import Role
 from streamdedup.observe import catalogue as the
 from streamdedup.observe.health import HealthWatch
 from streamdedup.observe.series import Series
@@ -52,7 +53,7 @@ class StatusPage:
         health = self._health.now()
         shade = "state ready" if health.ready else "state"
         rows = "\n".join(
-            f"<tr><th>{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in self._rows()
+            f"<tr><th>{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in self._rows(health.role)
         )
         return (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -66,15 +67,17 @@ class StatusPage:
             '<a href="/readyz">readyz</a></p>\n</body>\n</html>\n'
         )
 
-    def _rows(self) -> Iterator[tuple[str, str]]:
+    def _rows(self, role: str) -> Iterator[tuple[str, str]]:
         value, total = self._series.value, self._series.total
-        yield "Throughput", f"{self._records_per_second():,.0f} records/s"
-        yield "Records", f"{value(the.RECORDS):,.0f}"
+        rate = f"{self._records_per_second():,.0f} records/s"
+        yield "Throughput", rate if role == Role.WORKING else "none: this instance does not judge"
+        yield "Records", f"{value(the.RECORDS):,.0f} judged by this instance"
         articles, unique = total(the.ARTICLES), value(the.STORIES)
         share = f", {1 - unique / articles:.1%} duplicates" if articles else ""
         yield "Articles", f"{articles:,.0f}{share}"
         yield "Dead letters", f"{total(the.DEAD_LETTERS):,.0f}"
-        yield "Lag", f"{total(the.LAG):,.0f} offsets behind the input"
+        lag = f"{total(the.LAG):,.0f} offsets behind the input"
+        yield "Lag", lag if self._series.has(the.LAG) else "only the owner knows it"
         last = value(the.LAST_BATCH)
         ago = f"{_when(last)}, {self._wall_clock() - last:,.0f} s ago" if last else "none yet"
         yield "Last verdicts", ago

@@ -2,7 +2,8 @@
 
     python -m streamdedup.observe.probe [healthz|readyz]
 
-It reads the same settings as the service, from the environment, and exits with 0 for yes.
+It reads the settings that the service reads, from the environment and from the file that
+STREAMDEDUP_CONFIG names, and exits with 0 for yes.
 """
 
 from __future__ import annotations

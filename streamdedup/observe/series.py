@@ -94,6 +94,11 @@ class Series(Collector):
         with self._lock:
             return sum(self._numbers[metric].values())
 
+    def has(self, metric: Metric) -> bool:
+        """Whether a counter or gauge has any value now."""
+        with self._lock:
+            return bool(self._numbers[metric])
+
     def collect(self) -> Iterator[Family]:
         """For a registry of prometheus_client."""
         self._before()

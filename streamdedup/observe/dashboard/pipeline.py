@@ -9,9 +9,9 @@ from streamdedup.observe.dashboard.promql import each, mean, quantile, rate, ser
 PIPELINE = (
     Panel(
         title="Time by stage",
-        description="Seconds a second that each stage takes. gather, decode, sketch and foresee "
-        "run beside the batch before; when these or the others together come near 1, the loop is "
-        "full.",
+        description="Seconds a second that each stage takes; waiting for input is not counted. "
+        "gather, decode, sketch and foresee run beside the batch before; when these or the others "
+        "together come near 1, the loop is full.",
         queries=[Query(rate(the.STAGE, "stage", part="_sum"), "{{stage}}")],
         unit=Unit.SHARE,
         stacked=True,
@@ -104,7 +104,7 @@ PIPELINE = (
             Query(f"sum(increase({series(the.TROUBLES)}[$__rate_interval]))", "troubles"),
             Query(
                 f"sum(increase({series(the.CONNECTION_ERRORS)}[$__rate_interval]))",
-                "connections lost",
+                "connection errors",
             ),
         ],
         unit=Unit.NUMBER,
