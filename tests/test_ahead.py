@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Event
+from time import perf_counter
 from typing import Any, cast
 
 import pytest
@@ -55,10 +56,10 @@ class Backlog:
         self.asked: list[int] = []
         self._next = 0
 
-    def gather(self, most: int, timeout_seconds: float) -> list[Record]:
+    def gather(self, most: int, timeout_seconds: float) -> tuple[list[Record], float]:
         self.asked.append(most)
         self._next += most
-        return [Record(offset) for offset in range(self._next - most, self._next)]
+        return [Record(offset) for offset in range(self._next - most, self._next)], perf_counter()
 
 
 def test_batches_are_small_where_the_index_proposes_much(

@@ -86,7 +86,7 @@ def test_a_state_of_another_changelog_is_set_aside(broker: Kafka, tmp_path: Path
 def test_another_layout_of_the_index_is_made_from_the_same_changelog(
     broker: Kafka, tmp_path: Path, setting: str
 ) -> None:
-    setup = Setup(broker)
+    setup = Setup(broker, extra={"STREAMDEDUP_LOG__FORMAT": "json"})
     setup.produce(MESSAGES[:100])
     with running(setup, tmp_path) as instance:
         setup.wait_for(100)
@@ -95,7 +95,10 @@ def test_another_layout_of_the_index_is_made_from_the_same_changelog(
     with running(setup, tmp_path, "--set", setting) as instance:
         setup.wait_for(200)
         assert instance.stop() == 0
-    assert "made with other parameters" in instance.log
+    [event] = [json.loads(line) for line in instance.log.splitlines() if "set_aside" in line]
+    assert event["event"] == "state_set_aside"
+    assert "made with other parameters" in event["message"]
+    assert Path(event["path"]).exists()
     assert setup.verdicts() == undisturbed(setup, 200)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -80,14 +81,15 @@ def test_a_changelog_must_be_kept_for_ever_if_articles_are(broker: Kafka, tmp_pa
 
 
 def test_all_topics_are_made_for_an_empty_broker(broker: Kafka, tmp_path: Path) -> None:
-    setup = Setup(broker)
+    setup = Setup(broker, extra={"STREAMDEDUP_LOG__FORMAT": "json"})
     for role in setup.names:
         setup.names[role] = unique_name(role.replace("_", "-"))
     with running(setup, tmp_path) as instance:
         instance.wait_for_log("working")
         assert instance.stop() == 0
-    for role in ("input", "verdicts", "changelog", "dead_letters"):
-        assert f"created topic {setup.names[role]}" in instance.log
+    events = [json.loads(line) for line in instance.log.splitlines()]
+    created = {event["topic"] for event in events if event["event"] == "topic_created"}
+    assert created == {setup.names[r] for r in ("input", "verdicts", "changelog", "dead_letters")}
     # What it made passes its own checks.
     with running(setup, tmp_path, create_topics=False) as instance:
         instance.wait_for_log("working")

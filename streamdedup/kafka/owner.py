@@ -209,7 +209,9 @@ class Owner:
     def _tell_what_is_gone(self, gone: set[Place]) -> None:
         """Once: a topic that was made anew has other offsets, and reading it says so by itself."""
         for topic, partition in sorted(gone - self._gone):
-            self._s.listener.on_trouble(f"the input {topic}[{partition}] is not there any more")
+            self._s.listener.on_trouble(
+                f"the input {topic}[{partition}] is not there any more", "input_gone", topic=topic
+            )
         self._gone = gone
 
     def _look_for_partitions(self, source: Source) -> None:

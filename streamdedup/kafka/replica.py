@@ -295,7 +295,9 @@ class Replica:
     def _set_aside(self, reason: str) -> None:
         moved = set_aside(Path(self._config.state.path))
         self._listener.on_trouble(
-            f"the state was set aside as {moved}: {reason}; it is made again from the changelog"
+            f"the state was set aside as {moved}: {reason}; it is made again from the changelog",
+            "state_set_aside",
+            path=str(moved),
         )
 
     def _warn_of_a_short_changelog(self) -> None:

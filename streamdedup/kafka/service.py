@@ -117,7 +117,9 @@ class Service:
             if not replica.is_open:
                 replica.open()
                 if self._disk_trouble:
-                    self._listener.on_event("the state directory works again")
+                    self._listener.on_event(
+                        "the state directory works again", "disk", path=self._config.state.path
+                    )
                 self._disk_trouble = ""
             with self._delivery.join(
                 self._config.kafka, self._on_error, self._listener.on_rebalance
@@ -130,7 +132,11 @@ class Service:
             # Every attempt fails at another file, with the same at the end.
             reason = str(error).rpartition(": ")[2]
             if reason != self._disk_trouble:
-                self._listener.on_trouble(f"{error}; nothing is judged until it works again")
+                self._listener.on_trouble(
+                    f"{error}; nothing is judged until it works again",
+                    "disk",
+                    path=self._config.state.path,
+                )
             self._disk_trouble = reason
             self._back_off()
         except KafkaException as error:
@@ -189,7 +195,9 @@ class Service:
                 topics_admin.list_topics(timeout=_CONNECT_SECONDS)
                 if self._create_topics:
                     for name in create_topics(topics_admin, self._config):
-                        self._listener.on_event(f"created topic {name}")
+                        self._listener.on_event(
+                            f"created topic {name}", "topic_created", topic=name
+                        )
                 return self._delivery.topics(topics_admin, self._config)
             except KafkaException as error:
                 if error.args[0].code() in _REFUSALS:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Literal, TextIO
 
 import msgspec
@@ -62,6 +63,7 @@ class EventLog(Listener):
         self._format = format
         self._clock = clock
         self._wall_clock = wall_clock
+        self._lock = Lock()
         self._said: dict[str, _Said] = {}
         self._role: Role | None = None
 
@@ -88,16 +90,17 @@ class EventLog(Listener):
         """What happened so many times, unless its subject came up within the last seconds."""
         subject = f"{event} {text}" if subject is None else subject
         now = self._clock()
-        said = self._said.get(subject)
-        if said is not None and now - said.at < REPEAT_SECONDS:
-            said.left_out += times
-            return
-        if said is not None and said.left_out:
-            text += f" (and {said.left_out:,} more like it)"
-            fields["suppressed"] = said.left_out
-        if len(self._said) >= _MOST_SUBJECTS:
-            self._said.clear()
-        self._said[subject] = _Said(now, times - 1)
+        with self._lock:
+            said = self._said.get(subject)
+            if said is not None and now - said.at < REPEAT_SECONDS:
+                said.left_out += times
+                return
+            if said is not None and said.left_out:
+                text += f" (and {said.left_out:,} more like it)"
+                fields["suppressed"] = said.left_out
+            if len(self._said) >= _MOST_SUBJECTS:
+                self._said.clear()
+            self._said[subject] = _Said(now, times - 1)
         self.event(event, text, "warning", **fields)
 
     # -- what the service says ---------------------------------------------------------------
