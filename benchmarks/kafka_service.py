@@ -70,9 +70,9 @@ class Timed:
     def __getattr__(self, name: str) -> Callable[..., None]:
         hear = getattr(self._listener, name)
 
-        def timed(*heard: object) -> None:
+        def timed(*heard: object, **about: object) -> None:
             started = perf_counter()
-            hear(*heard)
+            hear(*heard, **about)
             self.seconds += perf_counter() - started
 
         setattr(self, name, timed)
