@@ -1,6 +1,7 @@
 """What the Kafka service could reach and what it reaches, on a real broker on this machine.
 
-    python benchmarks/kafka.py [--articles 200000] [--batch 2000] [--rounds 3] [--json]
+    python benchmarks/kafka.py [--articles 200000] [--batch 2000] [--rounds 3]
+        [--client fetch.queue.backoff.ms=1000] [--json]
 
 Part (a) is a loop that does nothing but Kafka (`kafka_loop.py`), part (b) the service itself
 (`kafka_service.py`).  Every round has output topics of its own and works off the same input;
@@ -28,7 +29,9 @@ from streamdedup.testing import Kafka, LocalBroker, unique_name
 TARGET_SHARE = 0.40
 
 
-def run(articles: int, batch: int, partitions: int, rounds: int) -> dict[str, Any]:
+def run(
+    articles: int, batch: int, partitions: int, rounds: int, client: dict[str, str]
+) -> dict[str, Any]:
     """Measure every part and return all figures."""
     with LocalBroker() as broker:
         print(f"filling the input topic with {articles:,} articles", file=sys.stderr)
@@ -38,7 +41,7 @@ def run(articles: int, batch: int, partitions: int, rounds: int) -> dict[str, An
             print(f"round {round_ + 1} of {rounds}: loop", file=sys.stderr)
             loops.append(loop(broker, input_, batch))
             print(f"round {round_ + 1} of {rounds}: service", file=sys.stderr)
-            services.append(service(broker, input_, batch))
+            services.append(service(broker, input_, batch, client))
     speeds = [[one["articles_per_second"] for one in part] for part in (loops, services)]
     share = [mine / bare for bare, mine in zip(*speeds, strict=True)]
     return {
@@ -71,7 +74,7 @@ def loop(broker: Kafka, input_: Input, batch: int) -> dict[str, Any]:
     return measured("kafka_loop.py", task)
 
 
-def service(broker: Kafka, input_: Input, batch: int) -> dict[str, Any]:
+def service(broker: Kafka, input_: Input, batch: int, client: dict[str, str]) -> dict[str, Any]:
     """Part (b), once."""
     task = kafka_service.Task(
         bootstrap=broker.bootstrap,
@@ -80,6 +83,7 @@ def service(broker: Kafka, input_: Input, batch: int) -> dict[str, Any]:
         dead_letters=broker.create_topic(unique_name("dead-letters")),
         articles=input_.articles,
         batch=batch,
+        client=client,
     )
     return measured("kafka_service.py", task)
 
@@ -146,10 +150,18 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2_000, metavar="N", help="a transaction")
     parser.add_argument("--partitions", type=int, default=1, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument(
+        "--client",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of the service's clients",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
+    client = dict(option.split("=", 1) for option in options.client)
     try:
-        figures = run(options.articles, options.batch, options.partitions, options.rounds)
+        figures = run(options.articles, options.batch, options.partitions, options.rounds, client)
     except StreamdedupError as error:
         sys.exit(f"error: {error}")
     print(json.dumps(figures) if options.json else "\n".join(text(figures)))

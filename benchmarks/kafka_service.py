@@ -40,6 +40,7 @@ class Task(msgspec.Struct, frozen=True):
     articles: int
     batch: int
     observe: bool = False
+    client: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ def run(task: Task) -> Measured:
                 changelog=unique_name("changelog"),
                 dead_letters=task.dead_letters,
                 batch_articles=task.batch,
+                client=dict(task.client),
             ),
             state=StateConfig(path=str(Path(directory) / "state")),
         )
