@@ -15,6 +15,11 @@ DEFAULT_TIMES = {
     "STREAMDEDUP_KAFKA__CLIENT__SESSION_TIMEOUT_MS": "6000",
     "STREAMDEDUP_KAFKA__CLIENT__HEARTBEAT_INTERVAL_MS": "1500",
 }
+# An heir to whom the index belongs, and for as long as it is frozen, but who has fenced nobody yet.
+HELD = {
+    "STREAMDEDUP_FAILPOINT": "assigned:1:freeze",
+    "STREAMDEDUP_KAFKA__CLIENT__SESSION_TIMEOUT_MS": "30000",
+}
 
 
 @pytest.mark.parametrize("where", ["decided", "offsets-sent", "committed"])
@@ -54,12 +59,7 @@ def test_a_zombie_is_refused_by_the_groups_generation_before_anybody_has_fenced_
     setup.produce(messages)
     with running(setup, tmp_path / "a", STREAMDEDUP_FAILPOINT="decided:3:freeze") as zombie:
         zombie.wait_for_freeze()
-        # The index is the heir's, and stays so, but it has not fenced anybody yet.
-        held = {
-            "STREAMDEDUP_FAILPOINT": "assigned:1:freeze",
-            "STREAMDEDUP_KAFKA__CLIENT__SESSION_TIMEOUT_MS": "30000",
-        }
-        with running(setup, tmp_path / "b", **held) as heir:
+        with running(setup, tmp_path / "b", **HELD) as heir:
             heir.wait_for_freeze()
             zombie.send(signal.SIGCONT)
             zombie.wait_for_log("the index is no longer owned here")
@@ -81,11 +81,7 @@ def test_a_zombie_that_is_refused_while_it_produces_knows_why(
     setup.produce(feed(16_000))
     with running(setup, tmp_path / "a", STREAMDEDUP_FAILPOINT="begun:3:freeze") as zombie:
         zombie.wait_for_freeze()
-        held = {
-            "STREAMDEDUP_FAILPOINT": "assigned:1:freeze",
-            "STREAMDEDUP_KAFKA__CLIENT__SESSION_TIMEOUT_MS": "30000",
-        }
-        with running(setup, tmp_path / "b", **held) as heir:
+        with running(setup, tmp_path / "b", **HELD) as heir:
             heir.wait_for_freeze()
             zombie.send(signal.SIGCONT)
             zombie.wait_for_log("the index is no longer owned here")
